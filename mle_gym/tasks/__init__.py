@@ -1,0 +1,1 @@
+"""The ``mle_gym.tasks`` package."""
