@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import json
 import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-__all__ = ["UserError", "parse", "write_json"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["UserError", "console", "parse", "resolve_id", "write_json"]
 
 T = TypeVar("T")
 _BOX = "│╭╮╰╯─"
@@ -63,6 +67,42 @@ def _first_paragraph(box: str) -> str:
         if line:
             message.append(line)
     return " ".join(message).rstrip(".:") or "The arguments are wrong"
+
+
+def resolve_id(name: str) -> str:
+    """Return the environment id behind an id or a task's bare name.
+
+    Raises:
+        UserError: There is none; the sentence names the nearest one.
+    """
+    import gymnasium as gym
+
+    import mle_gym  # noqa: F401  (registers the ids)
+
+    ids = {env_id for env_id in gym.registry if env_id.startswith("mle_gym/")}
+    if name in ids:
+        return name
+    versions = sorted(env_id for env_id in ids if name in (env_id, _stem(env_id), _stem(env_id).partition("/")[2]))
+    if versions:
+        return max(versions, key=lambda env_id: int(env_id.rpartition("-v")[2]))
+    bare = {_stem(env_id).partition("/")[2]: env_id for env_id in sorted(ids)}
+    wanted = _stem(name).rpartition("/")[2]
+    close = difflib.get_close_matches(wanted, bare, n=1, cutoff=0.5)
+    hint = f"did you mean {bare[close[0]]}?" if close else "`mle-gym tasks` lists what there is."
+    raise UserError(f"There is no environment {name!r}; {hint}")
+
+
+def _stem(env_id: str) -> str:
+    """Return an id without its version."""
+    stem, mark, version = env_id.rpartition("-v")
+    return stem if mark and version.isdigit() else env_id
+
+
+def console() -> Console:
+    """Return a rich console on stdout; wide when the output is not a terminal, so that nothing is cut for a pipe."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 200)
 
 
 def write_json(value: object) -> None:
