@@ -1,1 +1,1 @@
-"""The ``mle_gym.tasks.offline`` package."""
+"""Offline tasks: real data sets that come with installed packages."""
