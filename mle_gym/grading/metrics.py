@@ -155,7 +155,7 @@ def _pearson(y: Array, p: Array) -> float:
 
 
 def _spearman(y: Array, p: Array) -> float:
-    from scipy.stats import rankdata
+    from scipy.stats import rankdata  # type: ignore[import-untyped]
 
     return _pearson(rankdata(y), rankdata(p))
 

@@ -81,7 +81,7 @@ def cut(
         raise CannotCut(f"The answers have {len(names)} unit(s); each part needs at least two.")
     if classes is not None:
         for part, inside in (("first", mask), ("second", ~mask)):
-            present = {classes[i] for i in np.flatnonzero(inside)}
+            present = {label for label, there in zip(classes, inside.tolist(), strict=True) if there}
             if missing := sorted(set(classes) - present):
                 raise CannotCut(f"The {part} part would have no row of class {missing[0]!r}.")
     return mask

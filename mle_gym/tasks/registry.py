@@ -13,7 +13,7 @@ from mle_gym.tasks.task import Task
 __all__ = ["ENTRY_POINT_GROUP", "get_task", "list_tasks", "register_task"]
 
 ENTRY_POINT_GROUP = "mle_gym.tasks"
-"""An entry point here names a :class:`Task`, an iterable of them, or a function without arguments that returns either."""
+"""An entry point here names a :class:`Task`, an iterable of them, or a function of no arguments that returns either."""
 
 _tasks: dict[str, Task] = {}
 _loaded = False
@@ -80,8 +80,8 @@ def _load() -> None:
         _loaded = True  # Set first: a plug-in may call register_task while it is loaded.
         from mle_gym.tasks.offline.table import OFFLINE_TASKS
 
-        for task in OFFLINE_TASKS:
-            _add(task)
+        for built_in in OFFLINE_TASKS:
+            _add(built_in)
         for entry in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 found = entry.load()

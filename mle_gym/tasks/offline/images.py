@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mle_gym.tasks.offline.layout import Prepared, by_rows
+from mle_gym.tasks.offline.layout import Prepared, by_rows, majority
 
 __all__ = ["digit_images", "png"]
 
@@ -36,7 +36,7 @@ def digit_images(paths: tuple[Path, ...], seed: str) -> Prepared:
     table = np.loadtxt(paths[0], delimiter=",", dtype=np.int64)
     pixels = (table[:, :64].reshape(-1, 8, 8) * 255 / 16).round().astype(np.uint8)
     frame = pd.DataFrame({"row": np.arange(len(table)), "label": table[:, 64]})
-    prepared = by_rows(frame, "label", 800, seed, 0, classes=True)
+    prepared = by_rows(frame, "label", 800, seed, majority, classes=True)
     files: dict[str, bytes] = {}
 
     def with_files(part: pd.DataFrame, folder: str) -> pd.DataFrame:

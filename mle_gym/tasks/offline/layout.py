@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,37 @@ import numpy as np
 import pandas as pd
 
 from mle_gym.grading.grader import UNIT_COLUMN
-from mle_gym.grading.metrics import get_metric
+from mle_gym.grading.metrics import Prediction, get_metric
 from mle_gym.grading.splits import cut, hash_rank
 
 if TYPE_CHECKING:
     from mle_gym.tasks.offline.task import OfflineTask
 
-__all__ = ["Prepared", "by_order", "by_rows", "write"]
+__all__ = ["Prepared", "by_order", "by_rows", "last", "majority", "mean", "median", "one_hot", "write"]
+
+Constant = Callable[["pd.Series[Any]"], Any]
+"""From the training answers to what the sample submission predicts for every row."""
+
+
+def mean(answers: pd.Series[Any]) -> float:
+    """Mean to three decimals."""
+    return round(float(answers.mean()), 3)
+
+
+def median(answers: pd.Series[Any]) -> float:
+    """Median to three decimals."""
+    return round(float(answers.median()), 3)
+
+
+def majority(answers: pd.Series[Any]) -> Any:
+    """Most frequent label, the first in order where several are."""
+    counts = answers.value_counts()
+    return min(counts.index[counts == counts.max()])
+
+
+def last(answers: pd.Series[Any]) -> float:
+    """The last value."""
+    return float(answers.iloc[-1])
 
 
 @dataclass(frozen=True)
@@ -41,10 +65,9 @@ def by_rows(
     target: str,
     test_rows: int,
     seed: str,
-    constant: Any,
+    constant: Constant,
     *,
     classes: bool = False,
-    units: pd.Series[str] | None = None,
 ) -> Prepared:
     """Shuffle rows, number them, and set about ``test_rows`` of them aside.
 
@@ -58,21 +81,22 @@ def by_rows(
         seed: Decides shuffle and split.
         constant: What the sample submission predicts.
         classes: Whether to keep the classes' shares in train and test.
-        units: The unit of each row (same index); a unit is never in both train and test.
     """
     order = hash_rank([str(i) for i in range(len(frame))], f"{seed}/order")
     shuffled = frame.iloc[order].reset_index(drop=True)
-    names = [str(i) for i in order] if units is None else [str(u) for u in units.iloc[order]]
     labels = [str(v) for v in shuffled[target]] if classes else None
-    in_test = cut(names, f"{seed}/test", labels, test_rows / len(frame))
-    unit_of = None if units is None else pd.Series(names, dtype="str")
-    return _divide(shuffled, target, in_test, constant, unit_of)
+    in_test = cut([str(i) for i in order], f"{seed}/test", labels, test_rows / len(frame))
+    return _divide(shuffled, target, in_test, constant, None)
 
 
 def by_order(
-    frame: pd.DataFrame, target: str, test_rows: int, seed: str, constant: Any, units: pd.Series[str]
+    frame: pd.DataFrame, target: str, test_rows: int, seed: str, constant: Constant, units: pd.Series[str]
 ) -> Prepared:
-    """Set the last ``test_rows`` rows aside, in their order; ids are a permutation, so they do not tell the time."""
+    """Set the last ``test_rows`` rows aside, in their order; ids are a permutation, so they do not tell the time.
+
+    ``units`` (same index as ``frame``) names each row's unit for the reward firewall, say its month: neighbours in time
+    tell each other's answers.
+    """
     frame = frame.reset_index(drop=True)
     ids = np.argsort(hash_rank([str(i) for i in range(len(frame))], f"{seed}/order"))
     in_test = np.arange(len(frame)) >= len(frame) - test_rows
@@ -83,7 +107,7 @@ def _divide(
     frame: pd.DataFrame,
     target: str,
     in_test: np.ndarray[Any, np.dtype[np.bool_]],
-    constant: Any,
+    constant: Constant,
     units: pd.Series[str] | None,
     ids: np.ndarray[Any, np.dtype[np.int64]] | None = None,
 ) -> Prepared:
@@ -97,7 +121,7 @@ def _divide(
         train=frame.loc[~in_test, [*features, target]],
         test=frame.loc[in_test, features],
         answers=answers,
-        constant={target: constant},
+        constant={target: constant(frame.loc[~in_test, target])},
     )
 
 
@@ -139,13 +163,20 @@ def write(task: OfflineTask, prepared: Prepared, folder: Path) -> None:
     prepared.answers.to_csv(answers, index=False, lineterminator="\n")
 
 
+_KINDS = {
+    Prediction.NUMBER: "a number",
+    Prediction.NON_NEGATIVE: "a number >= 0",
+    Prediction.SCORE: "a number; only the order of the rows counts",
+    Prediction.PROBABILITY: "a probability in [0, 1]",
+    Prediction.CLASS_PROBABILITIES: "one probability for each class; a row sums to 1",
+}
+
+
 def _description(task: OfflineTask, prepared: Prepared) -> str:
     metric = get_metric(task.metric)
     better = "higher" if metric.higher_is_better else "lower"
-    columns = ",".join((task.id_column, *task.target))
-    shown = (
-        columns if len(columns) <= 120 else f"{task.id_column} and the {len(task.target)} columns {task.target[0]}, ..."
-    )
+    columns = ", ".join((task.id_column, *task.target))
+    kind = f"one of {', '.join(task.labels)}" if task.labels else _KINDS[metric.prediction]
     lines = [
         f"# {task.title}",
         "",
@@ -155,15 +186,11 @@ def _description(task: OfflineTask, prepared: Prepared) -> str:
         "",
         f"- `train.csv`: {len(prepared.train):,} rows with the answers.",
         f"- `test.csv`: {len(prepared.test):,} rows to predict.",
-        f"- `sample_submission.csv`: a valid submission that predicts a constant. Columns: {shown}.",
+        f"- `sample_submission.csv`: a valid submission that predicts a constant. Columns: {columns}.",
         "",
         "## Metric",
         "",
-        f"{metric.title[0].upper()}{metric.title[1:]} (`{task.metric}`), {better} is better. "
-        f"A prediction is a {metric.prediction.value}."
-        if not task.labels
-        else f"{metric.title[0].upper()}{metric.title[1:]} (`{task.metric}`), {better} is better. "
-        f"A prediction is one of {', '.join(task.labels)}.",
+        f"{metric.title[0].upper()}{metric.title[1:]} (`{task.metric}`), {better} is better. A prediction is {kind}.",
         "",
         f"Source: {task.source}. Licence: {task.licence}.",
         "",

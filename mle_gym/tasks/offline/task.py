@@ -6,6 +6,8 @@ import hashlib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["OfflineTask"]
 
-_LAYOUT_VERSION = 1
-"""Raise when the written files change for every task."""
+
+@cache
+def _code_digest() -> str:
+    """Digest of the code that prepares data: data made by other code are never taken for this code's."""
+    whole = hashlib.sha256()
+    for package, name in (
+        ("mle_gym.tasks.offline", "recipes.py"),
+        ("mle_gym.tasks.offline", "images.py"),
+        ("mle_gym.tasks.offline", "layout.py"),
+        ("mle_gym.tasks.offline", "table.py"),
+        ("mle_gym.grading", "splits.py"),
+    ):
+        whole.update(files(package).joinpath(name).read_bytes())
+    return whole.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,8 @@ class OfflineTask(Task):
     """``module:function`` below ``mle_gym.tasks.offline``; the function makes a ``Prepared`` of the origin's paths."""
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     """Labels in order, for metrics that take labels."""
+    public_fraction: float = field(default=0.5, kw_only=True)
+    """Share of the test units in the public part."""
     version: int = field(default=1, kw_only=True)
     """Raise when the recipe changes: split, ids and firewall salt follow."""
 
@@ -48,6 +64,7 @@ class OfflineTask(Task):
             target=self.target,
             salt=f"{self.name}/{self.version}/firewall",
             labels=self.labels,
+            public_fraction=self.public_fraction,
             thresholds=self.thresholds,
         )
 
@@ -70,7 +87,7 @@ class OfflineTask(Task):
             raise TaskUnavailable(f"Task {self.name!r} has no {data!r} data; use data='auto'.")
         if size is not None:
             raise TaskUnavailable(f"Task {self.name!r} has one size; leave out size={size!r}.")
-        key = f"{_LAYOUT_VERSION}/{self.version}/{self.name}/{self.origin.digest()}"
+        key = f"{self.version}/{self.name}/{self.origin.digest()}/{_code_digest()}"
         place = data_root(data_dir) / "offline" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
         folder = cached_folder(place, self._build)
         return CsvTaskData(
