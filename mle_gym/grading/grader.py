@@ -69,9 +69,9 @@ class Grader:
         names = (rules.id_column, *rules.target, *((UNIT_COLUMN,) if has_units else ()))
         table = read_table(answers, rules.id_column, names, _MAX_ANSWERS_BYTES, _MAX_ANSWERS_BYTES)
         self.ids: tuple[str, ...] = tuple(table[rules.id_column])
-        units = table[UNIT_COLUMN] if has_units else self.ids
+        self.units: tuple[str, ...] = tuple(table[UNIT_COLUMN]) if has_units else self.ids
         self.answers: NDArray[Any] = self._answers(table, answers.name)
-        self._parts = self._cut(units)
+        self._parts = self._cut(self.units)
 
     def _answers(self, table: dict[str, list[str]], name: str) -> NDArray[Any]:
         if self.metric.prediction is Prediction.LABEL:
