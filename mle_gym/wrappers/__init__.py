@@ -1,1 +1,6 @@
-"""The ``mle_gym.wrappers`` package."""
+"""Wrappers for the environments of this package."""
+
+from mle_gym.wrappers.self_improvement import Archive, SelfImprovement
+from mle_gym.wrappers.wall_clock_limit import WallClockLimit
+
+__all__ = ["Archive", "SelfImprovement", "WallClockLimit"]

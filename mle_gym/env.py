@@ -1,0 +1,244 @@
+"""``MLEEnv``: one machine-learning task as a Gymnasium environment."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium as gym
+
+from mle_gym.attempt import Attempt
+from mle_gym.config import EnvConfig
+from mle_gym.info import attempt_of, empty_info, step_info
+from mle_gym.instrument import credit, make_instrumenter
+from mle_gym.interpreter import Interpreter
+from mle_gym.outcome import Outcome, StepInfo
+from mle_gym.prompts import render_improve, render_solve
+from mle_gym.rendering import as_text, show
+from mle_gym.response import Response
+from mle_gym.rewards import get_reward
+from mle_gym.sandbox.base import Execution, Status
+from mle_gym.shared import shared_data, shared_sandbox
+from mle_gym.spaces import MAX_LENGTH, Utf8
+from mle_gym.suggest import choose
+from mle_gym.tasks import get_task
+from mle_gym.tasks.task import TaskData
+from mle_gym.verdict import SUBMISSION, Verdict
+
+__all__ = ["MLEEnv"]
+
+KEPT_SUBMISSIONS = 256
+"""Submissions that an environment keeps on disk; older ones are deleted."""
+
+
+class MLEEnv(gym.Env[str, str]):
+    """One machine-learning task: the action is a plan and a program, the reward is what its submission earns."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 1}
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        data: str = "auto",
+        data_dir: str | None = None,
+        size: str | None = None,
+        sandbox: str = "local",
+        python: str | None = None,
+        cores: int = 1,
+        gpus: int = 0,
+        memory_mb: int | None = None,
+        time_limit: float | None = None,
+        allow_unsafe: bool = False,
+        require: tuple[str, ...] | list[str] = (),
+        instrumenter: str = "probe",
+        reward: str = "paper",
+        reward_split: str = "public",
+        max_steps: int = 1,
+        token_budget: int = 1024,
+        render_mode: str | None = None,
+    ) -> None:
+        self.task = get_task(task)
+        self.config = EnvConfig(
+            data=data,
+            data_dir=data_dir,
+            size=size,
+            sandbox=sandbox,
+            python=python,
+            cores=cores,
+            gpus=gpus,
+            memory_mb=memory_mb,
+            time_limit=time_limit,
+            allow_unsafe=allow_unsafe,
+            require=tuple(require),
+            instrumenter=instrumenter,
+            reward=reward,
+            reward_split=reward_split,
+            max_steps=max_steps,
+            token_budget=token_budget,
+            render_mode=render_mode,
+        )
+        self.render_mode = render_mode
+        self.action_space = Utf8(MAX_LENGTH, sampler="program")
+        self.observation_space = Utf8(MAX_LENGTH)
+        self.limits = self.config.limits(self.task)
+        self.cancel_event: threading.Event | None = None
+        """Set from another thread, it cancels the running program; whoever steps the environment may put one here."""
+        self._reward = get_reward(reward)
+        self._data: TaskData | None = None
+        self._prompt = ""
+        self._folder: Path | None = None
+        self._runs = 0
+        self._steps = max_steps  # No step before the first reset.
+        self._seed = 0
+        self._observation = ""
+        self._tier = sandbox
+        self._last: tuple[StepInfo, float] | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode and return the prompt.
+
+        Args:
+            seed: Seeds the environment; it is the programs' ``$MLE_SEED`` too. None draws one from ``np_random``.
+            options: ``{"previous": {"program": ..., "plan": ..., "terminal_output": ..., "score": ...}}`` asks for an
+                improvement of that attempt; all but ``program`` may be left out.
+
+        Raises:
+            TaskUnavailable: The task's data cannot be had here.
+            ValueError: The task has no such reward split, or lacks what the reward needs.
+        """
+        super().reset(seed=seed)
+        self._seed = int(self.np_random.integers(2**31)) if seed is None else seed % 2**32
+        for key in options or {}:
+            choose("options key", key, ["previous"])
+        if self._data is None:
+            self._data = self._load()
+            self._prompt = render_solve(
+                self.task, self._data, self.limits, self.config.token_budget, packages=self._packages()
+            )
+        previous = (options or {}).get("previous")
+        self._steps = 0
+        self._observation = self._prompt
+        if previous is not None:
+            self.improve_from(Attempt.from_mapping(previous))
+        return self._observation, self._finish(self._blank(), 0.0)
+
+    def improve_from(self, previous: Attempt) -> str:
+        """Make the improve prompt for ``previous`` the observation in force, and return it; for wrappers."""
+        if self._data is None:
+            raise gym.error.ResetNeeded("There is no episode yet; call reset() before improve_from().")
+        self._observation = render_improve(
+            self.task, self._data, self.limits, self.config.token_budget, previous, packages=self._packages()
+        )
+        return self._observation
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Run the program in ``action`` and judge what it hands in.
+
+        Raises:
+            TypeError: ``action`` is not a ``str``.
+            gymnasium.error.ResetNeeded: The episode is over, or never began.
+            SandboxUnavailable: The machine cannot run programs as asked.
+        """
+        if not isinstance(action, str):
+            raise TypeError(f"The action is {type(action).__name__}; the action space {self.action_space} takes str.")
+        if self._data is None or self._steps >= self.config.max_steps:
+            raise gym.error.ResetNeeded("The episode is over or never began; call reset() before step().")
+        response, problem = self._read(action)
+        execution = Execution(Status.OK) if problem else self._run(response.program)
+        verdict = problem or Verdict.of(execution, self._data, self.config.reward_split)
+        earned = credit(milestone.name for milestone in execution.milestones)
+        reward = 0.0
+        if verdict.reward_valid:
+            reward = self._reward.judge(verdict.grade, earned, self._data, self.config.reward_split)
+        info = step_info(self._blank(), response, execution, verdict, earned)
+        self._steps += 1
+        over = self._steps >= self.config.max_steps
+        if verdict.reward_valid:
+            self.improve_from(attempt_of(info))
+        terminated, truncated = over and verdict.reward_valid, over and not verdict.reward_valid
+        return self._observation, reward, terminated, truncated, self._finish(info, reward)
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """Show the last step: as text (``ansi``) or on the terminal (``human``)."""
+        if self.render_mode is None or self._last is None:
+            return None
+        info, reward = self._last
+        if self.render_mode == "ansi":
+            return as_text(self.task, self._steps, info, reward)
+        show(self.task, self._steps, info, reward)
+        return None
+
+    def close(self) -> None:
+        """Delete the submissions that were kept; the shared sandbox lives on until the process ends."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _finish(self, info: StepInfo, reward: float) -> dict[str, Any]:
+        self._last = (info, reward)
+        if self.render_mode == "human":
+            self.render()
+        return dict(info)
+
+    def _blank(self) -> StepInfo:
+        assert self._data is not None
+        config = self.config
+        return empty_info(
+            data=self._data.kind,
+            reward_split=config.reward_split,
+            instrumenter=config.instrumenter,
+            sandbox=self._tier,
+        )
+
+    def _interpreter(self) -> Interpreter:
+        """The programs' interpreter; this one stands in for its grammar where the programs run elsewhere."""
+        return Interpreter.find(self.config.python if self.config.sandbox == "local" else None)
+
+    def _packages(self) -> tuple[str, ...] | None:
+        return self._interpreter().packages if self.config.sandbox == "local" else None
+
+    def _load(self) -> TaskData:
+        data, split = shared_data(self.task, self.config), self.config.reward_split
+        if split not in data.splits:
+            offered = ", ".join(map(repr, data.splits))
+            raise ValueError(f"{self.task.name} has no reward_split={split!r}; choose one of {offered}.")
+        self._reward.check(data, split)
+        return data
+
+    def _read(self, action: str) -> tuple[Response, Verdict | None]:
+        """Take the action apart; a verdict at once where there is nothing to run."""
+        if action not in self.action_space:
+            message = f"The action is not in {self.action_space}: it is too long or not valid Unicode."
+            return Response("", ""), Verdict(Outcome.NO_PROGRAM, message)
+        response = Response.parse(action)
+        if not response.program:
+            return response, Verdict(Outcome.NO_PROGRAM, "The answer has no ```python code block.")
+        if error := self._interpreter().syntax_error(response.program):
+            return response, Verdict(Outcome.SYNTAX_ERROR, error)
+        return response, None
+
+    def _run(self, source: str) -> Execution:
+        assert self._data is not None
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="mle_gym-"))
+        artifacts = self._folder / f"{self._runs:06d}"
+        artifacts.mkdir()
+        shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
+        self._runs += 1
+        program = make_instrumenter(self.config.instrumenter).instrument(source, self._data)
+        sandbox = shared_sandbox(self.config)
+        self._tier = f"{sandbox.name}:{sandbox.tier}"
+        return sandbox.run(
+            replace(program, seed=self._seed),
+            files={"input": self._data.public_dir},
+            limits=self.limits,
+            artifacts_dir=artifacts,
+            collect=(SUBMISSION,),
+            hidden=self._data.source_paths,
+            cancel=self.cancel_event,
+        )
