@@ -14,7 +14,7 @@ import gymnasium as gym
 from mle_gym.attempt import Attempt
 from mle_gym.config import EnvConfig
 from mle_gym.info import attempt_of, empty_info, step_info
-from mle_gym.instrument import credit, make_instrumenter
+from mle_gym.instrument import Instrumenter, credit
 from mle_gym.interpreter import Interpreter
 from mle_gym.outcome import Outcome, StepInfo
 from mle_gym.prompts import render_improve, render_solve
@@ -22,7 +22,7 @@ from mle_gym.rendering import as_text, show
 from mle_gym.response import Response
 from mle_gym.rewards import get_reward
 from mle_gym.sandbox.base import Execution, Status
-from mle_gym.shared import shared_data, shared_sandbox
+from mle_gym.shared import shared_data, shared_instrumenter, shared_sandbox
 from mle_gym.spaces import MAX_LENGTH, Utf8
 from mle_gym.suggest import choose
 from mle_gym.tasks import get_task
@@ -36,9 +36,91 @@ KEPT_SUBMISSIONS = 256
 
 
 class MLEEnv(gym.Env[str, str]):
-    """One machine-learning task: the action is a plan and a program, the reward is what its submission earns."""
+    r"""One machine-learning task: the action is a plan and a program, the reward is what its submission earns.
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 1}
+    ## Description
+    A program is run in a sandbox, in an empty folder with the task's public data in ``input/`` (read-only). What it
+    writes to ``submission.csv`` is graded with the task's metric. ``$MLE_SAMPLE_SUBMISSION`` is the path of a sample
+    submission, ``$MLE_SEED`` the seed. There is one id for each task, ``mle_gym/<task>-v0``.
+
+    ## Action Space
+    :class:`~mle_gym.spaces.Utf8`: a plan of 3 to 5 sentences, then exactly one fenced ``python`` block with the whole
+    program (see :class:`~mle_gym.response.Response`). ``action_space.sample()`` draws short valid answers that hand in
+    the sample submission.
+
+    ## Observation Space
+    :class:`~mle_gym.spaces.Utf8`: the prompt. It describes the task, its files, the metric, the limits and the
+    packages in at most ``token_budget`` approximate tokens. After a step it shows that attempt, its output and how it
+    ended. Both spaces are the same for every task.
+
+    ## Starting State
+    The task's prompt, always the same; ``reset(options={"previous": {...}})`` begins with an attempt to improve.
+    ``reset(seed=s)`` makes ``s`` the programs' ``$MLE_SEED``; that does not make training on a GPU deterministic.
+
+    ## Rewards
+    By name (:mod:`mle_gym.rewards`). ``paper``: the score, its sign turned where lower is better, clipped to
+    [-9, 10]; without a valid submission -10 + 0.1 for each milestone reached (:data:`mle_gym.MILESTONES`). It is
+    computed on ``reward_split`` of the hidden answers; what leaderboards report lies on another split, and nothing of
+    that reaches the observation, the reward or ``info``. Where ``info["reward_valid"]`` is False the infrastructure
+    failed or the run was cancelled: the reward is 0.0 and must be masked.
+
+    ## Episode End
+    ``terminated`` after ``max_steps`` programs; ``truncated`` instead if the last of them was not judged.
+
+    ## Information
+    The keys and types of :class:`~mle_gym.outcome.StepInfo`, the same at every reset and step; ``nan``, ``""`` and
+    False where there is nothing.
+
+    ## Arguments
+    All are JSON-able.
+
+    Args:
+        task: Name of the task; an id has it already.
+        data: ``auto``, ``offline``, ``prepared`` or ``synthetic``.
+        data_dir: Folder of prepared data; by default ``$MLE_GYM_DATA``, else ``~/.cache/mle_gym``.
+        size: Size of stand-in data, for tasks that offer several.
+        sandbox: Backend that runs programs: ``local``, ``docker``, ``e2b``, ``ray``.
+        python: Interpreter that runs programs; by default this one.
+        cores: Exclusive cores of a program; 0 shares all cores and spoils durations.
+        gpus: GPUs of a program.
+        memory_mb: MiB of a program; by default the task's suggestion, else 2048.
+        time_limit: Seconds of a program; by default the task's suggestion, else 60.
+        allow_unsafe: Run programs even where this machine cannot confine them.
+        require: Properties that must be enforced, for example ``["network"]``.
+        instrumenter: ``probe``, ``llm`` or ``none``; see :attr:`instrumenter` for ``llm``.
+        reward: ``paper``, ``medal``, ``percentile``, ``normalized``, a registered name, or ``package.module:function``.
+        reward_split: ``public``, ``private`` or ``all`` of the hidden answers.
+        max_steps: Programs in an episode.
+        token_budget: Size of the prompt in approximate tokens of three characters.
+        render_mode: ``human`` prints every step, ``ansi`` makes ``render()`` return it as text.
+
+    Raises:
+        KeyError: There is no such task.
+        ValueError: An argument is not one of its choices or is out of range.
+        TypeError: An argument has the wrong type.
+
+    ## References
+    Yang, He-Yueya, Liang: Reinforcement Learning for Machine Learning Engineering Agents, arXiv 2509.01684.
+
+    ## Version History
+    - v0: first version.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> import mle_gym
+        >>> env = gym.make("mle_gym/credit-default-v0")
+        >>> prompt, info = env.reset(seed=0)
+        >>> "metric: roc_auc, higher is better" in prompt
+        True
+        >>> action = "Hand in the sample.\n```python\nimport os, shutil\n"
+        >>> action += "shutil.copy(os.environ['MLE_SAMPLE_SUBMISSION'], 'submission.csv')\n```"
+        >>> prompt, reward, terminated, truncated, info = env.step(action)
+        >>> reward, terminated, info["outcome"], info["score"]
+        (0.5, True, 'scored', 0.5)
+        >>> env.close()
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 1}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -88,6 +170,8 @@ class MLEEnv(gym.Env[str, str]):
         self.limits = self.config.limits(self.task)
         self.cancel_event: threading.Event | None = None
         """Set from another thread, it cancels the running program; whoever steps the environment may put one here."""
+        self.instrumenter: Instrumenter | None = None
+        """Put one here to use it instead of the one named; ``llm`` needs that, since a model is no JSON."""
         self._reward = get_reward(reward)
         self._data: TaskData | None = None
         self._prompt = ""
@@ -151,7 +235,7 @@ class MLEEnv(gym.Env[str, str]):
         response, problem = self._read(action)
         execution = Execution(Status.OK) if problem else self._run(response.program)
         verdict = problem or Verdict.of(execution, self._data, self.config.reward_split)
-        earned = credit(milestone.name for milestone in execution.milestones)
+        earned = credit(execution.milestones)
         reward = 0.0
         if verdict.reward_valid:
             reward = self._reward.judge(verdict.grade, earned, self._data, self.config.reward_split)
@@ -230,7 +314,8 @@ class MLEEnv(gym.Env[str, str]):
         artifacts.mkdir()
         shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
         self._runs += 1
-        program = make_instrumenter(self.config.instrumenter).instrument(source, self._data)
+        instrumenter = self.instrumenter or shared_instrumenter(self.config.instrumenter)
+        program = instrumenter.instrument(source, self._data)
         sandbox = shared_sandbox(self.config)
         self._tier = f"{sandbox.name}:{sandbox.tier}"
         return sandbox.run(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mle_gym.attempt import Attempt
-from mle_gym.instrument.base import MILESTONES
+from mle_gym.instrument import MILESTONES, milestone_flags
 from mle_gym.outcome import StepInfo
 from mle_gym.response import Response
 from mle_gym.sandbox.base import Execution
@@ -57,7 +57,6 @@ def step_info(base: StepInfo, response: Response, execution: Execution, verdict:
         verdict: What it came to.
         credit: 0.1 for each milestone reached.
     """
-    reached = {milestone.name for milestone in execution.milestones}
     path = execution.artifacts.get(SUBMISSION)
     info = base.copy()
     info.update(
@@ -70,7 +69,7 @@ def step_info(base: StepInfo, response: Response, execution: Execution, verdict:
         outcome=str(verdict.outcome),
         reward_valid=verdict.reward_valid,
         partial_credit=float(credit),
-        milestones=np.array([name in reached for name in MILESTONES], dtype=np.bool_),
+        milestones=milestone_flags(execution.milestones),
         plan=response.plan,
         program=response.program,
         terminal_output=_head_and_tail("\n".join(filter(None, (execution.stdout.rstrip(), execution.stderr.rstrip())))),

@@ -180,8 +180,9 @@ class EnvPool:
             start = time.monotonic()
             obs, info = env.reset(seed=None if seed is None else seed + index, options=options)
             self._last[index] = (obs, info)
-            stamps = {"queued": start, "started": start, "ended": time.monotonic()}
-            results.append(StepResult(-1, index, obs, 0.0, False, False, info, obs, info, **stamps))
+            results.append(
+                StepResult(-1, index, obs, 0.0, False, False, info, obs, info, start, start, time.monotonic())
+            )
         return results
 
     def send(self, env_index: int, action: Any) -> int:
@@ -286,7 +287,7 @@ class EnvPool:
             _logger.warning("Left behind at close, still busy after %g s: %s", self._patience, ", ".join(stuck))
         held = {job.env_index for job in self._jobs if job is not None and job.worker and job.worker.is_alive()}
         idle = [env for index, env in enumerate(self._envs) if env is not None and index not in held]
-        closer = threading.Thread(target=lambda: [_close(env) for env in idle], daemon=True)
+        closer = threading.Thread(target=_close, args=idle, daemon=True)
         closer.start()
         closer.join(self._patience)
 
@@ -411,16 +412,14 @@ class EnvPool:
     def _failed(self, job: _Job, outcome: Outcome, message: str, *, over: bool) -> StepResult:
         obs, known = self._last_of(job)
         kept = {key: known.get(key, "") for key in ("data", "reward_split", "instrumenter", "sandbox")}
-        info = empty_info(**kept)
-        info.update(outcome=str(outcome), reward_valid=False, message=message)
-        return StepResult(job.ticket, job.env_index, obs, 0.0, False, over, dict(info), obs)
+        info = {**empty_info(**kept), "outcome": str(outcome), "reward_valid": False, "message": message}
+        return StepResult(job.ticket, job.env_index, obs, 0.0, False, over, info, obs)
 
     def _deliver(self, job: _Job, result: StepResult) -> None:
         """Answer a job; called with the lock held."""
         self._jobs[job.env_index] = None
         self._last[job.env_index] = (result.next_obs, result.next_info or result.info)
-        stamps = {"queued": job.queued, "started": job.started, "ended": time.monotonic()}
-        self._ready.append(replace(result, **stamps))
+        self._ready.append(replace(result, queued=job.queued, started=job.started, ended=time.monotonic()))
         self._changed.notify_all()
 
     def _hand_over(self, job: _Job, outcome: Outcome, message: str) -> None:
@@ -442,8 +441,9 @@ class EnvPool:
         self._hire()
 
 
-def _close(env: gym.Env[Any, Any]) -> None:
-    try:
-        env.close()
-    except Exception:
-        _logger.exception("Closing %s failed", env)
+def _close(*envs: gym.Env[Any, Any]) -> None:
+    for env in envs:
+        try:
+            env.close()
+        except Exception:
+            _logger.exception("Closing %s failed", env)

@@ -8,6 +8,7 @@ and the budget, and a larger budget never says less about a section that comes f
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ CHARACTERS_PER_TOKEN = 3
 about three of CSV and code."""
 
 MIN_TOKEN_BUDGET = 64
+_WORDS = "description.md"  # The task's own words; they come from the task, not from its folder.
 
 _FORMAT = "Answer with a plan of 3 to 5 sentences, then exactly one ```python code block."
 _SOLVE = (
@@ -30,6 +32,7 @@ _SOLVE = (
     "writes the submission. First outline your solution in 3 to 5 plain sentences, then give the program in exactly "
     "one ```python code block. The program runs once, in an empty folder with the data in input/, read-only."
 )
+_IMPROVE_SHORT = f"Improve the earlier answer below; repeat all code you keep. {_FORMAT}"
 _IMPROVE = "Below is an earlier answer to this task. Revise it so that it scores better, and repeat all code you keep."
 
 
@@ -70,27 +73,26 @@ def render_improve(
     """Return the prompt that shows an earlier attempt and asks for a better one.
 
     The earlier program comes first in importance, then what it printed, then details of the task. A program that does
-    not fit loses lines from its middle, and the cut is marked.
+    not fit loses lines from its middle, and the cut is marked. The plan is shown where there is room for it.
     """
     budget = characters(token_budget)
     ended = _ending(task, previous)
-    room = budget // 2
-    program = _cut(previous.program.rstrip("\n"), room - room // 3, "# [{} characters left out]")
+    room = budget // 2 - len(ended) - 50  # The frame around the parts takes about that.
+    program = _cut(previous.program.rstrip("\n"), room - room // 4, "# [{} characters left out]")
     room -= len(program)
-    output = _cut(previous.terminal_output.strip(), max(room - len(ended), 0), "[{} characters left out]")
-    fence = "`" * max(3, 1 + max((len(run) for run in _runs(program + output, "`")), default=0))
-    parts = ["Earlier answer:"]
-    parts.append(f"{fence}python\n{program}\n{fence}")
-    parts.append(ended)
-    if output:
-        parts.append(f"Its output:\n{fence}\n{output}\n{fence}")
-    earlier = "\n".join(part for part in parts if part)
+    output = _cut(previous.terminal_output.strip(), room, "[{} characters left out]", tail=0.8)
+    room -= len(output)
     plan = previous.plan.strip()
-    if plan and len(plan) + len(earlier) + 1 <= budget // 2 + budget // 8:
-        earlier = earlier.replace("Earlier answer:\n", f"Earlier answer:\n{plan}\n", 1)
-    sections = _sections(task, data, limits, packages, _FORMAT, f"{_IMPROVE} {_SOLVE}")
-    if len(earlier) > budget - MIN_TOKEN_BUDGET:
-        earlier = _cut(earlier, budget - MIN_TOKEN_BUDGET, "# [{} characters left out]")
+    fence = "`" * (3 if "```" not in program + output else 1 + max(map(len, re.findall("`+", program + output))))
+    parts = [
+        "Earlier answer:",
+        plan if len(plan) <= max(room, budget // 16) else "",
+        f"{fence}python\n{program}\n{fence}" if program else "It had no program.",
+        ended,
+        f"Its output:\n{fence}\n{output}\n{fence}" if output else "",
+    ]
+    earlier = "\n".join(filter(None, parts))
+    sections = _sections(task, data, limits, packages, _IMPROVE_SHORT, f"{_IMPROVE} {_SOLVE}")
     return f"{_fit(sections, budget - len(earlier) - 1)}\n{earlier}"
 
 
@@ -124,25 +126,19 @@ def _sections(
     paragraph, description = _description(task)
     direction = "higher" if task.higher_is_better else "lower"
     goal = f"# {task.title}\nmetric: {task.metric}, {direction} is better"
-    inputs = [fact for name, fact in facts.items() if name != data.sample_submission]
+    order = [*task.train_files, *task.test_files, *facts]
+    shown = dict.fromkeys(name for name in order if name in facts and name not in (data.sample_submission, _WORDS))
+    inputs = [facts[name] for name in shown]
     sample = facts.get(data.sample_submission, FileFacts(data.sample_submission))
-    columns = ",".join(sample.columns)
+    columns = f"write submission.csv: {_shorten(','.join(sample.columns), 160)}"
+    written = columns + _rows(sample, ", {} rows in the order of " + f"input/{sample.name}")
+    begins = f"{written}, which begins\n{_block(sample.head[:4])}" if sample.head else written
     return [
         _Section(["", short, long], [20, 90]),
         _Section([goal], []),
         _Section(["", paragraph, description], [60, 100]),
         _Section(_files(task, inputs, sample), [1, 2, 10]),
-        _Section(
-            [
-                f"write submission.csv: {_shorten(columns, 120)}",
-                f"write submission.csv: {_shorten(columns, 400)}" + _rows(sample, "; {} rows as"),
-                f"write submission.csv: {_shorten(columns, 400)}"
-                + _rows(sample, "; {} rows as")
-                + f" input/{data.sample_submission}, which begins\n"
-                + _block(sample.head[:4]),
-            ],
-            [30, 50],
-        ),
+        _Section([columns, written, begins], [30, 50]),
         _Section(["", _limits(limits)], [40]),
         _Section(["", _packages(packages)], [45]),
         _Section(["", *_heads(inputs)], [70, 80]),
@@ -171,15 +167,19 @@ def _files(task: Task, inputs: list[FileFacts], sample: FileFacts) -> list[str]:
     names = ["input/" + fact.name + ("/" if fact.files else "") for fact in inputs]
     listed = {fact.name: fact for fact in inputs}
     train = next((listed[n] for n in task.train_files if n in listed and listed[n].columns), None)
+    test = next((listed[n] for n in task.test_files if n in listed and listed[n].columns), None)
+    unknown = [c for c in train.columns if c not in test.columns] if train and test else []
+    # The submission may name its columns otherwise, one for each class say; then what only train has is the target.
+    target = [c for c in task.target if train and c in train.columns] or (unknown if len(unknown) <= 3 else [])
     variants = ["data: " + _shorten(", ".join(names), 200)]
     for most in (0, 4, 10_000):
-        lines = [_file_line(task, fact, train, most) for fact in inputs]
+        lines = [_file_line(task, fact, train, target, most) for fact in inputs]
         gaps = any(fact.gaps for fact in inputs if fact is train) and most > 0
         variants.append("\n".join(lines) + ("\n(? has missing values)" if gaps else ""))
     return variants
 
 
-def _file_line(task: Task, fact: FileFacts, train: FileFacts | None, most: int) -> str:
+def _file_line(task: Task, fact: FileFacts, train: FileFacts | None, target: list[str], most: int) -> str:
     if fact.files:
         return f"input/{fact.name}/: {fact.files} files {' '.join(fact.suffixes)}".rstrip()
     if not fact.columns:
@@ -190,7 +190,7 @@ def _file_line(task: Task, fact: FileFacts, train: FileFacts | None, most: int) 
         if fact.columns == tuple(name for name in train.columns if name not in missing):
             without = f" without {', '.join(missing)}" if missing else ""
             return start + (f": the same columns{without}" if len(missing) <= 5 else f": {len(fact.columns)} columns")
-    targets = [name for name in task.target if name in fact.columns]
+    targets = [name for name in target if name in fact.columns]
     marked = [f"target {', '.join(targets)}"] if targets else []
     if task.id_column in fact.columns:
         marked.append(f"id {task.id_column}")
@@ -235,29 +235,31 @@ def _ending(task: Task, previous: Attempt) -> str:
     elif previous.outcome:
         parts.append(previous.outcome.replace("_", " "))
     if previous.message:
-        parts.append(_shorten(previous.message, 300))
-    return f"It ended with: {'; '.join(parts)}" if parts else ""
+        parts.append(_shorten(previous.message, 120))
+    if parts and not previous.terminal_output.strip():
+        parts.append("It printed nothing")
+    return f"It ended with: {'. '.join(part.rstrip('.') for part in parts)}." if parts else ""
 
 
 def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(most - 3, 0)] + "..."
 
 
-def _cut(text: str, most: int, marker: str) -> str:
-    """Cut the middle out of ``text`` so that it has at most ``most`` characters, whole lines where possible."""
+def _cut(text: str, most: int, marker: str, *, tail: float = 1 / 3) -> str:
+    """Cut the middle out of ``text`` so that it has at most ``most`` characters, whole lines where possible.
+
+    ``tail`` is the share of what stays that comes from the end; where there is no room for the marker, the larger
+    share alone stays.
+    """
     if len(text) <= most:
         return text
-    note = "\n" + marker.format(len(text) - most) + "\n"
-    room = most - len(note) - 2
+    room = most - len(marker.format(len(text))) - 2
     if room < 20:
-        return text[:most]
-    head, tail = text[: room - room // 3], text[len(text) - room // 3 :]
+        return text[:most] if tail < 0.5 else text[len(text) - max(most, 0) :]
+    last = int(room * tail)
+    head, end = text[: room - last], text[len(text) - last :]
     if "\n" in head[len(head) // 2 :]:
         head = head[: head.rindex("\n")]
-    if "\n" in tail[: len(tail) // 2]:
-        tail = tail[tail.index("\n") + 1 :]
-    return head + note + tail
-
-
-def _runs(text: str, character: str) -> list[str]:
-    return [run for run in "".join(c if c == character else " " for c in text).split() if run]
+    if "\n" in end[: len(end) // 2]:
+        end = end[end.index("\n") + 1 :]
+    return f"{head}\n{marker.format(len(text) - len(head) - len(end))}\n{end}"

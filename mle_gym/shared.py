@@ -1,9 +1,10 @@
-"""What environments of one process share: sandboxes and loaded data."""
+"""What environments of one process share: sandboxes, instrumenters and loaded data."""
 
 from __future__ import annotations
 
 import os
 import threading
+from functools import lru_cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING
 from mle_gym.config import EnvConfig
 
 if TYPE_CHECKING:
+    from mle_gym.instrument import Instrumenter
     from mle_gym.sandbox.base import Sandbox
     from mle_gym.tasks.task import Task, TaskData
 
-__all__ = ["close_sandboxes", "shared_data", "shared_sandbox"]
+__all__ = ["close_sandboxes", "shared_data", "shared_instrumenter", "shared_sandbox"]
 
 _lock = threading.RLock()
 _sandboxes: dict[tuple[object, ...], Sandbox] = {}
@@ -39,6 +41,18 @@ def shared_sandbox(config: EnvConfig) -> Sandbox:
             # Runs at the end of the main process and of a multiprocessing worker alike; atexit skips the latter.
             Finalize(None, sandbox.close, exitpriority=10)
         return _sandboxes[key]
+
+
+@lru_cache(maxsize=16)
+def shared_instrumenter(name: str) -> Instrumenter:
+    """Return this process's instrumenter of that name.
+
+    Raises:
+        ValueError: There is none, or it needs more than a name (``llm`` needs a model).
+    """
+    from mle_gym.instrument import make_instrumenter
+
+    return make_instrumenter(name)
 
 
 def close_sandboxes() -> None:

@@ -20,8 +20,9 @@ _FILES = 100_000
 _HEAD_LINES = 6
 _MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"})
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-KINDS = ("num", "cat", "date", "text")
-"""Numeric; a few words or codes; ISO dates; free text or names, mostly distinct."""
+KINDS = ("num", "cat", "date", "file", "text")
+"""Numeric; a few words or codes; ISO dates; file names; free text or names, mostly distinct."""
+_FILE = re.compile(r"[\w./ -]+\.[A-Za-z0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class FileFacts:
     columns: tuple[str, ...] = ()
     """Of a CSV file; empty for anything else."""
     kinds: dict[str, str] = field(default_factory=dict)
-    """Column -> one of ``num``, ``cat``, ``date``, ``text``, judged by the rows read."""
+    """Column -> one of ``num``, ``cat``, ``date``, ``file``, ``text``, judged by the rows read."""
     gaps: frozenset[str] = frozenset()
     """Columns with missing values among the rows read."""
     rows: int | None = None
@@ -97,6 +98,8 @@ def _kind(column: Sequence[str]) -> str:
         return "num"
     if all(map(_DATE.match, present)):
         return "date"
+    if all(map(_FILE.fullmatch, present)):
+        return "file"
     distinct = len(set(present)) / len(present)
     mean_length = math.fsum(map(len, present)) / len(present)
     return "text" if mean_length > 30 or (distinct > 0.5 and len(present) > 20) else "cat"

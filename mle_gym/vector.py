@@ -33,7 +33,10 @@ class MLEVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         **kwargs: Arguments of :class:`MLEEnv`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {**MLEEnv.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        **MLEEnv.metadata,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.num_envs = num_envs
@@ -51,12 +54,12 @@ class MLEVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         return tuple(env for env in self._pool.envs if isinstance(env, MLEEnv))
 
     @property
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[misc,override]
         """The environments' generators."""
         return tuple(env.np_random for env in self.envs)
 
     @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[misc,override]
         """The environments' seeds."""
         return tuple(env.np_random_seed for env in self.envs)
 
