@@ -1,0 +1,281 @@
+"""Duration-aware asynchronous training, in the order of Algorithm 1 of arXiv 2509.01684."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trainers.common.admission import Admission, OldestFirst, Race
+from trainers.common.audit import Audit
+from trainers.common.batch_metrics import batch_metrics
+from trainers.common.config import TrainConfig
+from trainers.common.judge import Judge
+from trainers.common.learner import Learner
+from trainers.common.progress import Progress
+from trainers.common.rollout import Rollout
+from trainers.common.run_folder import RunFolder
+from trainers.common.sample import Sample
+from trainers.common.stages import Stages
+
+__all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission"]
+
+POLL_SECONDS = 0.5
+"""How often a wait looks at signals, the clock and the watchdog."""
+
+
+class InfrastructureFailed(RuntimeError):
+    """Too many executions in a row failed for reasons that are not the program's."""
+
+
+class AsyncTrainer:
+    """The loop. Programs run in the executor's slots while this thread generates and learns.
+
+    Args:
+        config: The run's configuration.
+        rollout: Generates, sends, receives.
+        admission: Decides what starts and what is trained.
+        learner: Updates the policy.
+        sync: Hands the learner's parameters, as this version, to the generator.
+        judge: Says what is valid and better.
+        folder: Where everything is written.
+        stages: Stage clock and watchdog.
+        progress: What the user sees.
+        clock: Seconds since the run's start, over all its restarts.
+        stopping: True when the user asked to stop.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        rollout: Rollout,
+        admission: Admission,
+        learner: Learner,
+        sync: Callable[[int], None],
+        judge: Judge,
+        folder: RunFolder,
+        stages: Stages,
+        progress: Progress,
+        clock: Callable[[], float],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self.config = config
+        self.rollout = rollout
+        self.admission = admission
+        self.learner = learner
+        self.sync = sync
+        self.judge = judge
+        self.folder = folder
+        self.stages = stages
+        self.progress = progress
+        self.clock = clock
+        self.stopping = stopping
+        self.audit = Audit()
+        self.failures = 0
+        """Infrastructure failures in a row."""
+        self.best: dict[str, float] = {}
+        """Best score of a valid sample per task, signed so that more is better."""
+        self._ran = 0.0
+        self._window = (clock(), dict(stages.seconds), 0.0)
+
+    def run(self) -> bool:
+        """Train until the schedule ends.
+
+        Returns:
+            True when every update was made or the time is up; False when the user stopped it.
+
+        Raises:
+            InfrastructureFailed: The failure budget is spent.
+            Stalled: A stage made no progress.
+            FloatingPointError: The loss is not finite.
+        """
+        while not self._ended():
+            # Steps 1, 2 and 4: draw prompts, sample responses, hand the programs to the executors.
+            self.launch()
+            # Steps 3 and 5: wait until a batch of executions has completed.
+            if not self.collect():
+                return False
+            batch = self.take()
+            # The executors get their next work before the learner takes its time.
+            self.launch()
+            # Steps 6 and 7: advantages, duration weights, the clipped loss.
+            with self.stages("learn"):
+                learned = self.learner.update(batch)
+            # Step 9: later responses come from the new policy.
+            self.admission.advance()
+            with self.stages("sync"):
+                self.sync(self.admission.updates)
+            self.report(batch, learned)
+            if self.admission.updates % self.config.schedule.checkpoint_every == 0:
+                self.checkpoint()
+        return True
+
+    def launch(self) -> None:
+        """Start as many actions as the admission rule wants and free environments allow."""
+        count = min(self.admission.wanted(), self.rollout.free)
+        if count < 1:
+            return
+        self.progress.status(f"generating {count} programs")
+        with self.stages("generate"):
+            tickets = self.rollout.launch(count)
+        for ticket in tickets:
+            self.admission.launch(ticket)
+        self.audit.launch(tickets, self.admission.updates)
+
+    def collect(self) -> bool:
+        """Wait for completions until a batch is ready; False when the user stopped."""
+        while not self.admission.ready():
+            if self.stopping():
+                return False
+            waiting, size = len(self.admission.waiting), self.admission.batch_size
+            self.progress.status(f"executing: {waiting} of {size} finished, {self.rollout.in_flight} in flight")
+            with self.stages("wait"):
+                samples = self.rollout.receive(POLL_SECONDS)
+                while not samples and not self.stopping():
+                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                    samples = self.rollout.receive(POLL_SECONDS)
+            for sample in samples:
+                self._complete(sample)
+            # A masked sample's place is free again.
+            self.launch()
+        return True
+
+    def take(self) -> list[Sample]:
+        """The next batch, out of the admission rule's hands."""
+        taken = self.admission.take()
+        self.audit.settle(taken.batch, "trained")
+        self.audit.settle((*taken.dropped_running, *taken.dropped_waiting), "dropped")
+        self.rollout.cancel(taken.dropped_running)
+        self.rollout.pop(taken.dropped_waiting)
+        return self.rollout.pop(taken.batch)
+
+    def drain(self) -> None:
+        """Cancel and collect what is in flight: nobody will train it."""
+        self.progress.status(f"ending {self.rollout.in_flight} actions that nobody will train")
+        self.rollout.cancel([*self.admission.running, *self.admission.late])
+        with self.stages("wait"):
+            while self.rollout.in_flight:
+                samples = self.rollout.receive(POLL_SECONDS)
+                if not samples:
+                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                for sample in samples:
+                    self.stages.beat()
+                    self.audit.settle([sample.ticket], "dropped")
+
+    def report(self, batch: Sequence[Sample], learned: Mapping[str, float]) -> None:
+        """Log one update."""
+        version = self.admission.updates - 1
+        metrics: dict[str, Any] = {
+            "update": version,
+            "seconds": self.clock(),
+            **batch_metrics(batch, self.judge, version),
+            **learned,
+            **self._busy(),
+            "in_flight": self.rollout.in_flight,
+            "launched": self.admission.launched,
+            "trained": self.admission.trained,
+            "masked": self.admission.masked,
+            "dropped": self.admission.dropped,
+            "audit": self.audit.deciles(),
+        }
+        if len(self.best) == 1:
+            record = self.folder.best(next(iter(self.best)))
+            metrics["best_public_score"] = None if record is None else record["score"]
+        self.folder.log(metrics)
+        self.folder.write("audit.json", self.audit.report())
+        self.progress.update(metrics)
+
+    def checkpoint(self) -> None:
+        """Save everything that the continuation depends on."""
+        self.progress.status("writing a checkpoint")
+        with self.stages("checkpoint"):
+            self.folder.sync()
+            self.folder.checkpoints.save(self.admission.updates, self.learner.policy, self.state())
+
+    def state(self) -> dict[str, Any]:
+        """All state but the policy's weights and the global random generators."""
+        return {
+            "seconds": self.clock(),
+            "failures": self.failures,
+            "admission": self.admission.state(),
+            "rollout": self.rollout.state(),
+            "learner": self.learner.state(),
+            "audit": self.audit.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from ``state()``; the policy has been loaded already."""
+        self.failures = state["failures"]
+        self.admission.restore(state["admission"])
+        self.learner.restore(state["learner"])
+        self.audit.restore(state["audit"])
+        self.sync(self.admission.updates)
+        self.rollout.restore(state["rollout"])
+        self.rollout.cancel(sorted(self.admission.late))
+
+    def _ended(self) -> bool:
+        limit = self.config.schedule.max_seconds
+        late = limit is not None and self.clock() >= limit
+        return late or self.admission.updates >= self.config.schedule.updates
+
+    def _complete(self, sample: Sample) -> None:
+        self.stages.beat()
+        self._ran += sample.duration
+        kept = self.admission.complete(sample.ticket, valid=sample.reward_valid)
+        if kept:
+            self.audit.finish(sample.ticket, sample.duration, "waiting")
+        else:
+            self.rollout.pop([sample.ticket])
+            self.audit.finish(sample.ticket, sample.duration, "dropped" if sample.reward_valid else "masked")
+        if sample.reward_valid:
+            self.failures = 0
+            self._keep_best(sample)
+        elif sample.outcome != "cancelled":
+            self.failures += 1
+            if self.failures >= self.config.schedule.max_failures:
+                raise InfrastructureFailed(
+                    f"{self.failures} executions in a row failed for reasons that are not the program's; the last "
+                    f"one says: {sample.info.get('message') or 'nothing'}"
+                )
+
+    def _keep_best(self, sample: Sample) -> None:
+        if not self.judge.valid(sample.task, sample.info):
+            return
+        gain = self.judge.gain(sample.task, sample.info.get("score"))
+        if sample.task not in self.best:
+            record = self.folder.best(sample.task)
+            self.best[sample.task] = float("-inf") if record is None else self.judge.gain(sample.task, record["score"])
+        if gain > self.best[sample.task]:
+            self.best[sample.task] = gain
+            self.folder.keep_best(sample)
+
+    def _busy(self) -> dict[str, float]:
+        """Shares of the time since the last update."""
+        then, seconds, ran = self._window
+        now, current = self.clock(), dict(self.stages.seconds)
+        self._window = (now, current, self._ran)
+        wall = max(1e-9, now - then)
+        spent = {name: current.get(name, 0.0) - seconds.get(name, 0.0) for name in ("generate", "learn", "wait")}
+        return {
+            "busy_generator": spent["generate"] / wall,
+            "busy_learner": spent["learn"] / wall,
+            "waiting_share": spent["wait"] / wall,
+            "busy_executors": (self._ran - ran) / (wall * self.config.env.slots),
+            "update_seconds": wall,
+            "learn_seconds": spent["learn"],
+            "generate_seconds": spent["generate"],
+        }
+
+
+def make_admission(config: TrainConfig) -> Admission:
+    """The admission rule that a configuration names."""
+    chosen, size = config.admission, config.schedule.batch_size
+    if chosen.rule == "race":
+        return Race(size, chosen.multiplier, chosen.leftovers)
+    return OldestFirst(size, chosen.lookahead, config.schedule.updates)
+
+
+def stopwatch(start: float = 0.0) -> Callable[[], float]:
+    """A clock that counts on from ``start`` seconds."""
+    zero = time.monotonic() - start
+    return lambda: time.monotonic() - zero

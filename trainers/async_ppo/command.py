@@ -1,0 +1,92 @@
+"""``mle-gym train``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from mle_gym.commands.base import UserError, parse
+from trainers.common.config import TrainConfig, load_config
+
+__all__ = ["main"]
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where a configuration comes from."""
+
+    config: Path | None = None
+    """TOML file; a run's config.toml is one."""
+    resume: Path | None = None
+    """Continue this run from its last checkpoint."""
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A value in TOML's syntax, for example --set env.kwargs.time_limit=20; may be repeated."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train a policy on one or more tasks.
+
+    Returns:
+        0 when the run ended, 1 when it failed and can be resumed, 128 + signal when it was stopped.
+
+    Raises:
+        UserError: The arguments ask for something that cannot be done.
+    """
+    own, rest = _split(argv)
+    files = parse(_Files, own, command="train")
+    if files.resume is not None:
+        if files.config is not None or files.set or [argument for argument in rest if argument not in ("-h", "--help")]:
+            raise UserError("--resume takes no other arguments: a run goes on with the configuration it started with.")
+        config = TrainConfig()
+    else:
+        config = load_config(files.config, files.set)
+    if files.resume is None or rest:
+        config = _with_flags(config, rest)
+
+    from trainers.async_ppo.async_ppo import InfrastructureFailed
+    from trainers.async_ppo.run import run_training
+    from trainers.common.stages import Stalled
+
+    try:
+        return run_training(config, files.resume)
+    except (InfrastructureFailed, Stalled) as error:
+        raise UserError(str(error)) from error
+
+
+def _with_flags(config: TrainConfig, flags: Sequence[str]) -> TrainConfig:
+    """Apply ``--section.key value`` flags on top of a configuration."""
+
+    @dataclass(frozen=True)
+    class Options:
+        """Train a policy on one or more tasks.
+
+        Flags override the file given with --config PATH; --set KEY=VALUE reaches free-form tables such as
+        env.kwargs and algorithm.options; --resume RUN continues a run.
+        """
+
+        values: Annotated[TrainConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=lambda: config)
+
+    return parse(Options, flags, command="train").values
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Separate the arguments of ``_Files`` from those of the configuration."""
+    names = {f"--{item.name}" for item in dataclasses.fields(_Files)}
+    own: list[str] = []
+    rest: list[str] = []
+    arguments = list(argv)
+    while arguments:
+        argument = arguments.pop(0)
+        name, equals, _ = argument.partition("=")
+        if name in names:
+            own.append(argument)
+            if not equals and arguments:
+                own.append(arguments.pop(0))
+        else:
+            rest.append(argument)
+    return own, rest

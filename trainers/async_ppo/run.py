@@ -1,0 +1,249 @@
+"""Builds a training run from its configuration, and takes it from start or checkpoint to its summary."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.envs.registration import EnvSpec
+
+import mle_gym
+from mle_gym.suggest import choose
+from trainers.async_ppo.async_ppo import AsyncTrainer, make_admission, stopwatch
+from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
+from trainers.common.checkpoint import Checkpoints, restore_random
+from trainers.common.config import ConfigError, TrainConfig
+from trainers.common.evaluate import evaluate
+from trainers.common.executor import Executor
+from trainers.common.judge import Judge
+from trainers.common.learner import Learner
+from trainers.common.load_model import PolicyUnavailable
+from trainers.common.policy import Policy
+from trainers.common.progress import make_progress
+from trainers.common.replay import Diverged, Replay
+from trainers.common.rollout import Rollout
+from trainers.common.run_folder import RunFolder
+from trainers.common.schema import build
+from trainers.common.stages import Stages
+from trainers.common.summary import summarise
+from trainers.common.transformers_generator import TransformersGenerator
+
+__all__ = ["run_training"]
+
+
+def run_training(config: TrainConfig, resume: Path | None = None) -> int:
+    """Train, evaluate, summarise.
+
+    Args:
+        config: The configuration; ignored in favour of the run's own when resuming.
+        resume: Folder of a run to continue from its last checkpoint.
+
+    Returns:
+        Exit code: 0, or 128 + signal number when a signal stopped the run.
+
+    Raises:
+        ConfigError: Something asked for does not exist or cannot be had.
+        InfrastructureFailed: Too many executions failed for reasons that are not the program's.
+        Stalled: A stage made no progress; the run was saved.
+    """
+    folder: RunFolder | None = None
+    if resume is not None:
+        folder, config = RunFolder.open(resume)
+    try:
+        _check(config)
+        algorithm = _algorithm(config)
+        if folder is None:
+            folder = RunFolder.create(Path(config.run or _default_run(config)), config)
+        while True:
+            try:
+                return _Run(config, folder, algorithm).run()
+            except Diverged as difference:
+                # The record is of another machine or version: what it promised cannot be repeated.
+                print(f"{difference} The recorded rest moves to lost.jsonl and is made anew.", flush=True)
+                algorithm = _algorithm(config)
+    finally:
+        if folder is not None:
+            folder.close()
+
+
+class _Run:
+    """One process's part of a run."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder, algorithm: Algorithm) -> None:
+        self.config = config
+        self.folder = folder
+        self.signal = 0
+        seed_everything(config.seed)
+        torch.set_num_threads(config.policy.threads)
+        checkpoint = folder.checkpoints.latest()
+        start = _load_policy(config.policy.name, config)
+        self.policy = start if checkpoint is None else _load_policy(str(checkpoint / "policy"), config)
+        reference = start.frozen_copy() if algorithm.needs_reference else None
+        self.generator = TransformersGenerator(self.policy)
+        self.learner = Learner(self.policy, algorithm, config.algorithm, config.weights, reference)
+        self.state = None if checkpoint is None else Checkpoints.load(checkpoint)
+
+    def run(self) -> int:
+        """Train to the end or to a signal."""
+        config, folder = self.config, self.folder
+        admission = make_admission(config)
+        ids = [env_id for env_id in config.env.ids for _ in range(admission.in_flight_max)]
+        judge = Judge(config.env.ids, config.env.kwargs)
+        clock = stopwatch(0.0 if self.state is None else self.state["seconds"])
+        stages = Stages(config.schedule.stall_seconds, folder.path)
+        title = f"{', '.join(config.env.ids)} (seed {config.seed})"
+        with contextlib.ExitStack() as stack:
+            pool = mle_gym.EnvPool([_spec(env_id, config.env.kwargs) for env_id in ids], config.env.slots)
+            stack.callback(pool.close)
+            progress = stack.enter_context(make_progress(title))
+            stack.enter_context(self._signals())
+            stages.watch()
+            stack.callback(stages.close)
+            received = 0 if self.state is None else self.state["rollout"]["received"]
+            recorded = folder.recorded_groups(received)
+            executor: Executor = Replay(recorded, pool) if recorded else pool
+            rollout = Rollout(
+                executor, ids, self.generator, config.generation, config.seed, folder.samples, folder.prompts, clock
+            )
+            trainer = AsyncTrainer(
+                config,
+                rollout,
+                admission,
+                self.learner,
+                self.generator.sync,
+                judge,
+                folder,
+                stages,
+                progress,
+                clock,
+                lambda: self.signal != 0,
+            )
+            rollout.reset()
+            if self.state is not None:
+                restore_random(self.state["random"])
+                trainer.restore(self.state)
+            folder.rewind(admission.updates)
+            if self.state is not None:
+                progress.say(
+                    f"Continuing after {admission.updates} updates; {len(recorded)} recorded groups are repeated first."
+                )
+            try:
+                done = trainer.run()
+            except Diverged:
+                folder.cut(rollout.received, admission.updates)
+                raise
+            except Exception:
+                # Whatever went wrong, what was learned so far stays.
+                trainer.checkpoint()
+                raise
+            trainer.checkpoint()
+            if not done:
+                progress.say(f"Stopped after {admission.updates} updates. Continue with --resume {folder.path}")
+                return 128 + self.signal
+            self.policy.save(folder.path / "policy")
+            tables: dict[str, Any] = {}
+            if config.schedule.evaluate:
+                progress.status("evaluating")
+                trainer.drain()
+                with stages("evaluate"):
+                    tables, trials = evaluate(
+                        executor,
+                        rollout.shown,
+                        self.generator,
+                        judge,
+                        samples=config.schedule.evaluate,
+                        max_new_tokens=config.generation.max_new_tokens,
+                        seed=config.seed,
+                        beat=stages.beat,
+                        poll=lambda: stages.check("no evaluated program ends"),
+                    )
+                folder.write("evaluation.json", {"tables": tables, "trials": trials})
+            folder.write("summary.json", summarise(folder, judge, config, admission.updates, clock(), tables))
+            progress.say(f"Done: {folder.path / 'summary.json'}")
+        return 0
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """The first SIGINT or SIGTERM asks the loop to stop; the second one acts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.signal = number
+            for each, handler in old.items():
+                signal.signal(each, handler)
+
+        for number in old:
+            signal.signal(number, stop)
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed the global generators of python, numpy and torch."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def _check(config: TrainConfig) -> None:
+    if not config.env.ids:
+        raise ConfigError("env.ids is empty: name at least one environment, for example with --env.ids ID.")
+    for env_id in config.env.ids:
+        _spec(env_id, {})
+
+
+def _algorithm(config: TrainConfig) -> Algorithm:
+    try:
+        kind = find_algorithm(config.algorithm.name)
+        return kind(build(kind.Options, config.algorithm.options, "algorithm.options"))
+    except (AlgorithmNotFound, TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def _load_policy(name: str, config: TrainConfig) -> Policy:
+    try:
+        return Policy.load(name, dtype=config.policy.dtype, device=config.policy.device)
+    except PolicyUnavailable as error:
+        raise ConfigError(str(error)) from error
+
+
+def _spec(env_id: str, kwargs: Mapping[str, Any]) -> EnvSpec:
+    """The spec of an id with further arguments; ``module:id`` imports the module that registers it, as in gym.make."""
+    module, colon, name = env_id.rpartition(":")
+    if colon:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ConfigError(f"env.ids={env_id!r}: the module cannot be imported: {error}.") from error
+    if name not in gym.registry:
+        try:
+            choose("env.ids", name, gym.registry)
+        except ValueError as error:
+            # The list of all ids is for `mle-gym tasks`.
+            raise ConfigError(f"{str(error).split(' Choices:')[0].rstrip('.')}; `mle-gym tasks` lists them.") from None
+    spec = copy.deepcopy(gym.registry[name])
+    spec.kwargs = {**spec.kwargs, **kwargs}
+    return spec
+
+
+def _default_run(config: TrainConfig) -> str:
+    task = config.env.ids[0].rpartition("/")[2]
+    return f"runs/{task}-{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"

@@ -1,0 +1,28 @@
+"""The trainers' sub-commands of ``mle-gym``; everything heavy is imported when one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["report", "sft", "train"]
+
+
+def train(argv: Sequence[str]) -> int:
+    """Train a policy on one or more tasks."""
+    from trainers.async_ppo.command import main
+
+    return main(argv)
+
+
+def sft(argv: Sequence[str]) -> int:
+    """Warm-start a policy on demonstration programs."""
+    from trainers.sft.command import main
+
+    return main(argv)
+
+
+def report(argv: Sequence[str]) -> int:
+    """Write a report of one or more training runs."""
+    from trainers.common.report import main
+
+    return main(argv)

@@ -1,0 +1,234 @@
+"""A training run's configuration: defaults, a TOML file, overrides; checked before anything is loaded."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from mle_gym.commands.base import UserError
+from trainers.common.schema import build, to_toml
+from trainers.common.weights import WeightRule
+
+__all__ = [
+    "AdmissionConfig",
+    "AlgorithmConfig",
+    "ConfigError",
+    "EnvConfig",
+    "GenerationConfig",
+    "PolicyConfig",
+    "ScheduleConfig",
+    "TrainConfig",
+    "WeightsConfig",
+    "load_config",
+]
+
+# Free-form tables cannot be flags; `--set env.kwargs.time_limit=20` reaches them.
+Table = Annotated[Mapping[str, object], tyro.conf.Suppress]
+
+
+class ConfigError(UserError):
+    """A value is missing, unknown or impossible; one sentence says which and what to do."""
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """What is to be solved."""
+
+    ids: tuple[str, ...] = ()
+    """Environment ids, for example mle_gym/spaceship-titanic-v0; launches rotate over them."""
+    kwargs: Table = field(default_factory=dict)
+    """Arguments of gym.make, the same for every id."""
+    slots: int = 1
+    """Programs that run at once."""
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The language model that learns."""
+
+    name: str = "tiny"
+    """Name or folder of a causal language model."""
+    dtype: str = "float32"
+    """Type of the weights: float32 or bfloat16."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    threads: int = 1
+    """Threads of the learner and the generator on a CPU."""
+
+
+@dataclass(frozen=True)
+class GenerationConfig:
+    """How responses are sampled."""
+
+    temperature: float = 1.0
+    """Sampling temperature; the loss uses the same."""
+    max_new_tokens: int = 256
+    """Longest response, tokens."""
+
+
+@dataclass(frozen=True)
+class AdmissionConfig:
+    """Which actions are in flight and which finished ones make a batch."""
+
+    rule: Literal["oldest_first", "race"] = "oldest_first"
+    """oldest_first drops nothing; race is Algorithm 1 of arXiv 2509.01684."""
+    lookahead: int = 1
+    """oldest_first: batches started ahead of the policy."""
+    multiplier: float = 2.0
+    """race: m, so that m * batch size actions are in flight."""
+    leftovers: Literal["keep", "cancel"] = "keep"
+    """race: what happens to the actions that lost."""
+
+
+@dataclass(frozen=True)
+class WeightsConfig:
+    """How much each sample counts in the policy loss."""
+
+    rule: WeightRule = "duration"
+    """duration: execution time over the batch's mean; none: all the same."""
+    min_duration: float = 0.1
+    """Floor of a duration, seconds."""
+    cap: float | None = None
+    """Largest weight."""
+
+
+@dataclass(frozen=True)
+class AlgorithmConfig:
+    """The algorithm and its optimiser."""
+
+    name: str = "async_ppo"
+    """A name in the entry-point group mle_gym.algorithms, or package.module:Class."""
+    learning_rate: float = 1e-4
+    """Step size of AdamW."""
+    epochs: int = 1
+    """Optimiser steps on each batch."""
+    micro_batch: int = 0
+    """Samples in one forward pass; 0 is the whole batch."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
+    options: Table = field(default_factory=dict)
+    """The algorithm's own options."""
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """How long and in what steps."""
+
+    updates: int = 100
+    """Updates of the policy."""
+    batch_size: int = 32
+    """Samples in an update."""
+    max_seconds: float | None = None
+    """Wall time after which no further update starts."""
+    checkpoint_every: int = 10
+    """Updates between checkpoints."""
+    evaluate: int = 64
+    """Programs sampled to judge the final policy; 0 skips it."""
+    max_failures: int = 20
+    """Infrastructure failures in a row that stop the run."""
+    stall_seconds: float = 600.0
+    """A stage that makes no progress for so long stops the run."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A training run."""
+
+    env: EnvConfig = EnvConfig()
+    policy: PolicyConfig = PolicyConfig()
+    generation: GenerationConfig = GenerationConfig()
+    admission: AdmissionConfig = AdmissionConfig()
+    weights: WeightsConfig = WeightsConfig()
+    algorithm: AlgorithmConfig = AlgorithmConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+    run: str = ""
+    """Folder of the run; by default runs/TASK-SEED-TIME."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        positive = {
+            "env.slots": self.env.slots,
+            "policy.threads": self.policy.threads,
+            "generation.max_new_tokens": self.generation.max_new_tokens,
+            "generation.temperature": self.generation.temperature,
+            "weights.min_duration": self.weights.min_duration,
+            "weights.cap": 1.0 if self.weights.cap is None else self.weights.cap,
+            "algorithm.learning_rate": self.algorithm.learning_rate,
+            "algorithm.epochs": self.algorithm.epochs,
+            "algorithm.max_grad_norm": self.algorithm.max_grad_norm,
+            "schedule.updates": self.schedule.updates,
+            "schedule.batch_size": self.schedule.batch_size,
+            "schedule.max_seconds": 1.0 if self.schedule.max_seconds is None else self.schedule.max_seconds,
+            "schedule.checkpoint_every": self.schedule.checkpoint_every,
+            "schedule.max_failures": self.schedule.max_failures,
+            "schedule.stall_seconds": self.schedule.stall_seconds,
+        }
+        for key, value in positive.items():
+            if not value > 0:
+                raise ConfigError(f"{key} must be above 0, not {value}.")
+        not_negative = {
+            "admission.lookahead": self.admission.lookahead,
+            "algorithm.micro_batch": self.algorithm.micro_batch,
+            "schedule.evaluate": self.schedule.evaluate,
+            "seed": self.seed,
+        }
+        for key, value in not_negative.items():
+            if value < 0:
+                raise ConfigError(f"{key} must not be negative, but is {value}.")
+        if self.admission.multiplier < 1:
+            raise ConfigError(f"admission.multiplier must be at least 1, not {self.admission.multiplier}.")
+        if self.policy.dtype not in ("float32", "bfloat16"):
+            raise ConfigError(f"policy.dtype must be float32 or bfloat16, not {self.policy.dtype!r}.")
+
+    def to_toml(self) -> str:
+        """The whole configuration as a TOML file that reads back equal."""
+        return to_toml(self)
+
+
+def load_config(file: Path | None = None, overrides: Sequence[str] = ()) -> TrainConfig:
+    """Read a TOML file and apply overrides of the form ``section.key=value``.
+
+    Args:
+        file: TOML file; None is all defaults.
+        overrides: Values in TOML's syntax; a bare word is a string.
+
+    Raises:
+        ConfigError: The file is missing or malformed, a key is unknown, a value has the wrong type or is impossible.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        if not file.is_file():
+            raise ConfigError(f"The configuration file {file} does not exist.")
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} is not a TOML file: {error}.") from error
+    for override in overrides:
+        _apply(values, override)
+    try:
+        return build(TrainConfig, values)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{error}" if file is None else f"{file}: {error}") from error
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    """Set one value inside nested tables."""
+    path, equals, text = override.partition("=")
+    keys = [key.strip() for key in path.split(".")]
+    if not equals or not all(keys):
+        raise ConfigError(f"The override {override!r} must look like section.key=value.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    table = values
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"The override {override!r} goes into {key!r}, which is a value and not a section.")
+    table[keys[-1]] = value
