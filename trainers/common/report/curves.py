@@ -28,7 +28,7 @@ OUTCOME_GROUPS: dict[str, tuple[Outcome, ...]] = {
     "error while running": (Outcome.RUNTIME_ERROR,),
     "not a program": (Outcome.SYNTAX_ERROR, Outcome.NO_PROGRAM),
     "over a limit": (Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.DISK_LIMIT, Outcome.OUTPUT_LIMIT),
-    "cancelled or machine failed": (Outcome.CANCELLED, Outcome.INFRASTRUCTURE_ERROR),
+    "machine failed, cancelled": (Outcome.CANCELLED, Outcome.INFRASTRUCTURE_ERROR),
 }
 """Outcomes that mean the same to a reader; one colour each."""
 

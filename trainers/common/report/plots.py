@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter, StrMethodFormatter
 
 __all__ = ["MAX_SERIES", "bar_plot", "line_plot", "stacked_plot"]
 
@@ -24,7 +24,7 @@ MAX_SERIES = len(_SERIES)
 """Series one plot can tell apart by colour."""
 
 _STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 _ids = count()
 
 
@@ -55,6 +55,9 @@ def line_plot(
         axes.plot(x, values, color=_SERIES[rank], linestyle=_STYLES[rank], linewidth=1.8, marker=marker, label=label)
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     return _svg(figure, axes, title, legend=len(series) > 1)
 
 
@@ -113,7 +116,7 @@ def _axes(xlabel: str, ylabel: str, *, share: bool) -> tuple[Figure, Axes]:
     axes = figure.add_subplot(facecolor="none")
     axes.set_xlabel(xlabel, color=_INK)
     axes.set_ylabel(ylabel, color=_INK)
-    axes.tick_params(colors=_INK, labelcolor=_INK)
+    axes.tick_params(which="both", colors=_INK, labelcolor=_INK)
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -133,7 +136,7 @@ def _svg(figure: Figure, axes: Axes, title: str, *, legend: bool) -> str:
         figure.legend(
             *axes.get_legend_handles_labels(),
             loc="outside upper left",
-            ncols=4,
+            ncols=3,
             frameon=False,
             labelcolor=_INK,
             fontsize="small",
@@ -141,7 +144,7 @@ def _svg(figure: Figure, axes: Axes, title: str, *, legend: bool) -> str:
     prefix = f"plot{next(_ids)}-"
     buffer = io.StringIO()
     # "none" keeps text as text: selectable, searchable, and in the page's font. The salt makes the file reproducible.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mle_gym", "hatch.linewidth": 0.4}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mle_gym", "hatch.linewidth": 0.25}):
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
