@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -134,7 +135,7 @@ def _step_seconds(env_id: str, repeats: int, seed: int) -> dict[str, float]:
 def _pool(env_id: str, *, slots: int, steps: int, seed: int) -> dict[str, float]:
     """Keep every slot supplied with sleeping programs of log-normal length; return how busy the slots were."""
     lengths = np.random.default_rng(seed).lognormal(mean=-0.5, sigma=0.8, size=steps)
-    pool = EnvPool([(env_id, {"cores": 0})] * slots, slots=slots)
+    pool = EnvPool([partial(gym.make, env_id, cores=0)] * slots)
     waiting = [_SLEEP.format(seconds=seconds) for seconds in lengths]
     try:
         pool.reset()

@@ -102,7 +102,12 @@ def console() -> Console:
     """Return a rich console on stdout; wide when the output is not a terminal, so that nothing is cut for a pipe."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 200)
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the process with code 1; `main` knows better what to do.
+            raise BrokenPipeError
+
+    return PipeConsole(width=None if sys.stdout.isatty() else 200)
 
 
 def write_json(value: object) -> None:

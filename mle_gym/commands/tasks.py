@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mle_gym.commands.base import UserError, console, parse, write_json
+from mle_gym.registration import env_id
 from mle_gym.tasks.registry import list_tasks
 from mle_gym.tasks.task import Task
 
@@ -36,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
     table = Table("id", "kind", "metric", "title", box=None, header_style="bold", pad_edge=False)
     for task in tasks:
-        table.add_row(f"mle_gym/{task.name}-v0", task.kind, f"{task.metric} {_arrow(task)}", task.title)
+        table.add_row(env_id(task.name), task.kind, f"{task.metric} {_arrow(task)}", task.title)
     console().print(table, markup=False, highlight=False)
     return 0
 
@@ -49,7 +50,7 @@ def _arrow(task: Task) -> str:
 def _row(task: Task) -> dict[str, object]:
     """Return what JSON readers get of a task."""
     return {
-        "id": f"mle_gym/{task.name}-v0",
+        "id": env_id(task.name),
         "title": task.title,
         "kind": task.kind,
         "metric": task.metric,

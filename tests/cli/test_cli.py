@@ -12,7 +12,8 @@ import pytest
 
 from mle_gym.commands.base import UserError, parse, resolve_id
 from mle_gym.commands.tasks import Options
-from tests.cli.conftest import Cli
+
+from .conftest import Cli
 
 
 def assert_one_sentence(result: subprocess.CompletedProcess[str], *words: str) -> None:

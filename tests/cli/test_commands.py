@@ -10,7 +10,8 @@ import pytest
 
 from mle_gym.instrument.base import MILESTONES
 from mle_gym.tasks.registry import get_task, list_tasks
-from tests.cli.conftest import Cli
+
+from .conftest import Cli
 
 PROGRAM = """
 import os
