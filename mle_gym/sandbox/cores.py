@@ -1,0 +1,192 @@
+"""Exclusive cores, leased across every process of the machine through locked files."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+__all__ = ["CoreLease", "available_cores"]
+
+_POLL, _LINE_POLL = 0.005, 0.05
+_WARN_AFTER = 60.0
+_log = logging.getLogger(__name__)
+
+
+def available_cores() -> list[int]:
+    """Cores this process may run on, in order."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+class CoreLease:
+    """Cores that no other lease on this machine holds, until ``release`` or the end of this process.
+
+    A learner takes its own with ``CoreLease.reserve(1)``, so that programs never share a core with it. Leases of
+    processes that die end with them. Containers that do not share ``/tmp`` do not see each other.
+    """
+
+    def __init__(self, cores: tuple[int, ...], descriptors: tuple[int, ...]) -> None:
+        self._descriptors = descriptors
+        self._cores = cores
+        _leases.add(self)
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """Core numbers; empty for a lease of nothing or one that was released."""
+        return self._cores
+
+    @classmethod
+    def acquire(cls, count: int, *, cancel: threading.Event | None = None, timeout: float | None = None) -> CoreLease:
+        """Wait for ``count`` exclusive cores, first come first served within this process.
+
+        Args:
+            count: Cores wanted; 0 gives an empty lease at once.
+            cancel: Ends the wait when set.
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            ValueError: ``count`` is negative or more than this process may ever run on.
+            TimeoutError: ``timeout`` passed or ``cancel`` was set.
+        """
+        total = len(available_cores())
+        if count < 0 or count > total:
+            raise ValueError(f"cores={count} is out of range: this process may run on {total} cores.")
+        if count == 0:
+            return cls((), ())
+        begun, warned = time.monotonic(), False
+        with _turn(cancel, timeout):
+            while True:
+                lease = cls._try(count)
+                if lease is not None:
+                    return lease
+                waited = time.monotonic() - begun
+                if (cancel is not None and cancel.is_set()) or (timeout is not None and waited >= timeout):
+                    raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
+                if waited > _WARN_AFTER and not warned:
+                    warned = True
+                    _log.warning("waiting for %d free cores since %.0f s; other leases hold them", count, waited)
+                time.sleep(_POLL)
+
+    @classmethod
+    def reserve(cls, count: int, *, leave: int = 1) -> CoreLease:
+        """Lease up to ``count`` cores for this process itself, never the last ``leave`` ones.
+
+        On a machine with a single core it leases nothing, and learner and programs share that core.
+        """
+        spare = max(0, min(count, len(available_cores()) - leave))
+        while spare:
+            lease = cls._try(spare)
+            if lease is not None:
+                return lease
+            spare -= 1
+        return cls((), ())
+
+    @classmethod
+    def _try(cls, count: int) -> CoreLease | None:
+        cores: list[int] = []
+        descriptors: list[int] = []
+        for core in available_cores():
+            if len(cores) == count:
+                break
+            fd = _lock_core(core)
+            if fd is not None:
+                cores.append(core)
+                descriptors.append(fd)
+        if len(cores) == count:
+            return cls(tuple(cores), tuple(descriptors))
+        for fd in descriptors:
+            os.close(fd)
+        return None
+
+    def release(self) -> None:
+        """Give the cores back; idempotent."""
+        descriptors, self._descriptors, self._cores = self._descriptors, (), ()
+        for fd in descriptors:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.release()
+
+
+_leases: weakref.WeakSet[CoreLease] = weakref.WeakSet()
+_queue: deque[object] = deque()
+_changed = threading.Condition()
+
+
+@contextlib.contextmanager
+def _turn(cancel: threading.Event | None, timeout: float | None) -> Iterator[None]:
+    """Stand in this process's line for cores; the body runs at its head."""
+    ticket = object()
+    until = None if timeout is None else time.monotonic() + timeout
+    with _changed:
+        _queue.append(ticket)
+    try:
+        while True:
+            with _changed:
+                if _queue[0] is ticket:
+                    break
+                _changed.wait(_LINE_POLL)
+                first = _queue[0] is ticket
+            if not first and ((cancel is not None and cancel.is_set()) or (until and time.monotonic() >= until)):
+                raise TimeoutError("the wait for cores ended before its turn came.")
+        yield
+    finally:
+        with _changed:
+            _queue.remove(ticket)
+            _changed.notify_all()
+
+
+def _folder() -> Path:
+    """A folder that all users of the machine share, so that their leases exclude each other."""
+    folder = Path("/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()) / "mle_gym-cores"
+    if not folder.is_dir():
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+        with contextlib.suppress(PermissionError):
+            folder.chmod(0o1777)
+    return folder
+
+
+def _lock_core(core: int) -> int | None:
+    """Lock one core's file; None when somebody else has it."""
+    import fcntl
+
+    path = _folder() / str(core)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        fd = os.open(path, flags)
+    except FileNotFoundError:
+        fd = os.open(path, flags | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _after_fork_in_child() -> None:
+    """Let go of the parent's leases: closing a copy leaves the parent's locks alone."""
+    global _changed
+    _changed = threading.Condition()
+    _queue.clear()
+    for lease in list(_leases):
+        lease.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

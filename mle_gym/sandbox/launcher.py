@@ -1,0 +1,300 @@
+"""The caller's side of the warm process: starts it, hands it runs, replaces it when it dies, ends it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import wire
+from .base import SandboxUnavailable
+
+__all__ = ["Lost", "WarmProcess", "acquire", "release"]
+
+_HERE = str(Path(__file__).parent)
+# A package of its own name, so that mle_gym itself is never imported in there.
+_BOOT = (
+    "import sys\n"
+    "sys.path[:] = [p for p in sys.path if p]\n"
+    "import types\n"
+    "package = types.ModuleType('_mle_gym_sandbox')\n"
+    "package.__path__ = [sys.argv[1]]\n"
+    "sys.modules['_mle_gym_sandbox'] = package\n"
+    "from _mle_gym_sandbox import zygote\n"
+    "zygote.main(int(sys.argv[2]), sys.argv[3] == 'warm')\n"
+)
+_KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_START_LIMIT = 180.0
+_HELLO_LIMIT, _SETUP_LIMIT, _KILL_LIMIT, _COLLECT_LIMIT = 20.0, 60.0, 5.0, 120.0
+_CANCEL_POLL = 0.02
+
+
+class Lost(Exception):
+    """The supervisor or the warm process went away; ``started`` says whether the program had begun."""
+
+    def __init__(self, message: str, started: bool) -> None:
+        super().__init__(message)
+        self.started = started
+
+
+@dataclass
+class _Deadline:
+    """When the caller stops trusting its supervisor."""
+
+    phase: str
+    at: float
+
+
+class WarmProcess:
+    """One warm (or cold) process of one interpreter, shared by the sandboxes of this process."""
+
+    def __init__(self, python: str, warm: bool) -> None:
+        self.python = python
+        self.warm = warm
+        self.users = 0
+        self.ready: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._errors: Any = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, None when it does not run."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Begin starting it; returns at once. Imports go on in the background."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self._forget()
+        ours, theirs = socket.socketpair()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        env = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        env.update(PYTHONHASHSEED="0", LANG="C.UTF-8", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        env.update(MKL_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="Agg")
+        mode = "warm" if self.warm else "cold"
+        try:
+            self._process = subprocess.Popen(
+                [self.python, "-s", "-c", _BOOT, _HERE, str(theirs.fileno()), mode],
+                env=env,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise SandboxUnavailable(f"cannot start the interpreter {self.python} ({error.strerror}).") from error
+        finally:
+            theirs.close()
+        self._control = ours
+        _sockets.add(ours)
+        self.ready = {}
+
+    def wait_ready(self) -> dict[str, Any]:
+        """Start it if needed, wait for its imports and return what it says about its interpreter.
+
+        Raises:
+            SandboxUnavailable: It does not start.
+        """
+        with self._lock:
+            self._start()
+            if not self.ready:
+                assert self._control is not None
+                self._control.settimeout(_START_LIMIT)
+                try:
+                    ready = wire.receive(self._control)
+                except (OSError, ValueError):
+                    ready = None
+                if ready is None:
+                    self._errors.seek(0)
+                    lines = self._errors.read().decode(errors="replace").strip().splitlines()
+                    self._end()
+                    why = lines[-1] if lines else "it gave no reason"
+                    raise SandboxUnavailable(f"the sandbox's process of {self.python} does not start: {why}")
+                self._control.settimeout(None)
+                self.ready = ready
+            return self.ready
+
+    def run(self, request: dict[str, Any], cancel: threading.Event | None) -> dict[str, Any]:
+        """Send one run and wait for its result.
+
+        Raises:
+            Lost: The supervisor or the warm process died, or did not answer in time.
+            SandboxUnavailable: The process cannot be started at all.
+        """
+        self.wait_ready()
+        ours, theirs = socket.socketpair()
+        _sockets.add(ours)
+        try:
+            with theirs, self._lock:
+                if self._control is None:
+                    raise Lost("the warm process was closed", started=False)
+                try:
+                    socket.send_fds(self._control, [b"r"], [theirs.fileno()])
+                except OSError as error:
+                    raise Lost("the warm process was killed", started=False) from error
+            return _converse(ours, request, cancel)
+        finally:
+            ours.close()
+
+    def close(self) -> None:
+        """End the process and every run it still has."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        process, control = self._process, self._control
+        if control is not None:
+            control.close()
+        if process is not None:
+            try:
+                process.wait(timeout=2.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._process is not None:
+            self._process.poll()
+        if self._control is not None:
+            self._control.close()
+        if self._errors is not None:
+            self._errors.close()
+        self._process = self._control = self._errors = None
+
+    def abandon(self) -> None:
+        """In a forked child: let go of the parent's process without touching it."""
+        self._lock = threading.Lock()
+        if self._process is not None:
+            self._process.returncode = 0  # it is not our child, there is nothing to wait for
+        self._process = self._control = self._errors = None
+
+
+def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Event | None) -> dict[str, Any]:
+    deadline = _Deadline("to appear", time.monotonic() + _HELLO_LIMIT)
+    started, cancelled, finished = False, False, False
+    supervisor: int | None = None
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLIN)
+    try:
+        sock.settimeout(_SETUP_LIMIT)
+        wire.send(sock, request)
+        while True:
+            wait = deadline.at - time.monotonic()
+            if wait <= 0:
+                raise Lost(f"the supervisor took too long {deadline.phase}", started)
+            if not poll.poll(min(wait, _CANCEL_POLL if cancel is not None and not cancelled else wait) * 1000):
+                if cancel is not None and not cancelled and cancel.is_set():
+                    cancelled = True
+                    sock.sendall(b"c")
+                    deadline = _Deadline("to cancel", time.monotonic() + _KILL_LIMIT)
+                continue
+            message = wire.receive(sock)
+            if message is None:
+                raise Lost("the supervisor was killed", started)
+            kind, now = message["type"], time.monotonic()
+            if kind == "hello":
+                supervisor = _pidfd(message["pid"])
+                deadline = _Deadline("to build the sandbox", now + _SETUP_LIMIT)
+            elif kind == "started":
+                started = True
+                if not cancelled:
+                    deadline = _Deadline("to end the program", now + request["limits"]["time"] + _KILL_LIMIT)
+            elif kind == "ended":
+                started = True
+                deadline = _Deadline("to collect the files", now + _COLLECT_LIMIT)
+            else:
+                finished = True
+                return message
+    except (OSError, ValueError) as error:
+        raise Lost(f"the supervisor was killed ({error})", started) from error
+    finally:
+        if supervisor is not None:
+            if not finished:
+                _kill(supervisor)
+            os.close(supervisor)
+
+
+def _pidfd(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None  # it has died already, which its socket will tell
+
+
+def _kill(pidfd: int) -> None:
+    """End a supervisor that has not ended; everything below it dies with it."""
+    try:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it ended by itself
+
+
+_processes: dict[tuple[str, bool], WarmProcess] = {}
+_registry_lock = threading.Lock()
+_sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+
+def acquire(python: str | None, warm: bool) -> WarmProcess:
+    """Return this process's shared warm process of an interpreter; give it back with :func:`release`."""
+    key = (python or sys.executable, warm)
+    with _registry_lock:
+        process = _processes.setdefault(key, WarmProcess(*key))
+        process.users += 1
+        return process
+
+
+def release(process: WarmProcess) -> None:
+    """Give a shared process back; the last one to do so ends it."""
+    with _registry_lock:
+        process.users -= 1
+        if process.users > 0 or _processes.get((process.python, process.warm)) is not process:
+            return
+        del _processes[process.python, process.warm]
+    process.close()
+
+
+def _close_all() -> None:
+    with _registry_lock:
+        left = list(_processes.values())
+        _processes.clear()
+    for process in left:
+        process.close()
+
+
+def _after_fork_in_child() -> None:
+    """A forked worker starts afresh; the parent's lifelines must not stay open in it."""
+    global _registry_lock
+    _registry_lock = threading.Lock()
+    for sock in list(_sockets):
+        sock.close()
+    _sockets.clear()
+    for process in _processes.values():
+        process.abandon()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,416 @@
+"""The supervisor of one run: outside the sandbox, it measures, bounds, kills and collects.
+
+It is forked from the warm process, so it starts within milliseconds, and speaks to the caller over one socket whose
+end is its lifeline: when the caller dies, the run dies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import init, meters, namespaces, saferead, syscalls, users, wire
+
+__all__ = ["Run"]
+
+_HEAD, _TAIL = 32 << 10, 96 << 10
+_MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
+_KILL_GRACE = 2.0
+_THREADS = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT", "RAYON_NUM_THREADS"),
+)
+
+
+@dataclass
+class Capture:
+    """Head and tail of one stream."""
+
+    fd: int
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    total: int = 0
+
+    def add(self, data: bytes) -> None:
+        """Keep what fits."""
+        self.total += len(data)
+        room = _HEAD - len(self.head)
+        self.head += data[: max(room, 0)]
+        self.tail += data[max(room, 0) :]
+        if len(self.tail) > 2 * _TAIL:
+            del self.tail[:-_TAIL]
+
+    def text(self) -> str:
+        """What was kept, with a line that says how much was not."""
+        tail = bytes(self.tail[-_TAIL:])
+        gap = self.total - len(self.head) - len(tail)
+        middle = f"\n... [{gap} bytes left out] ...\n".encode() if gap else b""
+        return (bytes(self.head) + middle + tail).decode("utf-8", errors="replace")
+
+
+class Run:
+    """One run, from request to result.
+
+    Args:
+        caller: Stream socket to the caller: frames out; any byte in cancels; its end kills.
+        request: What :class:`~mle_gym.sandbox.local.LocalSandbox` sent.
+        known: Mounts of the interpreter.
+        loaded: Resolved files of the modules that this process has imported.
+    """
+
+    def __init__(
+        self, caller: socket.socket, request: dict[str, Any], known: namespaces.Layout, loaded: list[str]
+    ) -> None:
+        self.caller = caller
+        self.request = request
+        self.layout = known
+        self.isolated: bool = request["tier"] == "namespaces"
+        # A module that was imported before the mask existed would show what the mask hides.
+        hidden = request["hidden"]
+        if any(path == h or path.startswith(h + "/") for h in hidden for path in loaded):
+            request["warm"] = False
+        self.scratch: str = request["scratch"]
+        request["disk_in_memory"] = not self.scratch
+        self.workdir = -1
+        self.start = self.end = 0.0
+        self.cut, self.cut_at = "", 0.0
+        self.limit_hit = self.failure = ""
+        self.milestones: dict[str, tuple[float, str]] = {}
+
+    def execute(self) -> None:
+        """Run to the end and send the result."""
+        kills = _oom_kills()
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        self.out, self.err = Capture(out), Capture(err)
+        self.report, report_end = socket.socketpair(socket.AF_UNIX, wire.PACKET)
+        self.control, control_end = socket.socketpair(socket.AF_UNIX, wire.PACKET)
+        try:
+            user = users.choose() if self.isolated else None
+            root = self._root(user)
+            self._complete_job()
+            try:
+                pid = self._fork()
+            except OSError as error:
+                self._send(unavailable=f"the kernel gives this user no new namespaces ({error.strerror})")
+                return
+            if pid == 0:
+                for fd in (out, err):
+                    os.close(fd)
+                for sock in (self.report, self.control, self.caller):
+                    sock.close()
+                init.main(self.request, root, init.Streams(out_end, err_end, report_end.fileno()), control_end)
+            for fd in (out_end, err_end):
+                os.close(fd)
+            report_end.close()
+            control_end.close()
+            if user is not None:
+                user.map(pid)
+            self.control.send(b"g")
+            final = self._watch()
+            self._end_first_process(pid)
+            self._drain()
+            self._finish(final, _oom_kills() > kills)
+        finally:
+            self._remove_scratch()
+
+    def _fork(self) -> int:
+        if self.isolated:
+            return syscalls.clone(namespaces.NAMESPACES)
+        if sys.platform.startswith("linux"):
+            syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+        return os.fork()
+
+    def _send(self, **result: Any) -> None:
+        wire.send(self.caller, {"type": "result", **result})
+
+    def _root(self, user: users.User | None) -> namespaces.RootSpec | None:
+        if self.scratch:
+            os.chmod(self.scratch, 0o711)
+            for name in ("work", "home", "tmp"):
+                path = os.path.join(self.scratch, name)
+                os.mkdir(path)
+                if user is not None and user.dropped:
+                    os.chown(path, user.uid, user.gid)
+        if user is None:
+            return None
+        limits, files = self.request["limits"], self.request["files"]
+        return namespaces.RootSpec(
+            layout=self.layout,
+            files=[namespaces.Bind(source, f"{namespaces.WORKDIR}/{name}") for name, source in files.items()],
+            hidden=self.request["hidden"],
+            packages=self.request["packages"],
+            disk_mb=limits["disk_mb"],
+            shm_mb=limits["memory_mb"],
+            scratch=self.scratch,
+            drop_user=user.dropped,
+        )
+
+    def _complete_job(self) -> None:
+        """Fill in what the program's process needs, now that its folders are known."""
+        request, program = self.request, self.request["program"]
+        if self.isolated:
+            workdir, home, tmp = namespaces.WORKDIR, namespaces.HOME, "/tmp"
+        else:
+            workdir, home, tmp = (os.path.join(self.scratch, name) for name in ("work", "home", "tmp"))
+            self.workdir = os.open(workdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            for name, source in request["files"].items():
+                os.makedirs(os.path.dirname(os.path.join(workdir, name)), exist_ok=True)
+                os.symlink(source, os.path.join(workdir, name))
+        request["writable"] = [workdir, home, tmp]
+        threads = max(1, len(request["cores"]))
+        env = {
+            "PATH": f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": home,
+            "USER": "sandbox",
+            "LOGNAME": "sandbox",
+            "LANG": "C.UTF-8",
+            "TMPDIR": tmp,
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": os.path.join(home, ".matplotlib"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+            "MLE_SEED": str(program["seed"]),
+            **{name: str(threads) for name in _THREADS},
+        }
+        if not request["limits"]["gpus"]:
+            env["CUDA_VISIBLE_DEVICES"] = ""
+        for name, value in program["env"].items():
+            env[name] = os.path.join(workdir, value[2:]) if value.startswith("./") else value
+        request["job"] = {
+            **{key: program[key] for key in ("source", "hooks", "context", "seed")},
+            "env": env,
+            "workdir": workdir,
+            "threads": threads,
+        }
+
+    def _watch(self) -> dict[str, Any]:
+        """Read everything until the first process has told how the program ended; {} when it never tells."""
+        poll = select.poll()
+        self.captures = {self.out.fd: self.out, self.err.fd: self.err}
+        for fd in (*self.captures, self.control.fileno(), self.report.fileno(), self.caller.fileno()):
+            poll.register(fd, select.POLLIN)
+        limit = self.request["limits"]["time"]
+        while True:
+            now = time.monotonic()
+            if self.start and not self.cut and now >= self.start + limit:
+                self._cut("timeout")
+            if self.cut and now >= self.cut_at + _KILL_GRACE:
+                return {}
+            stop = self.cut_at + _KILL_GRACE if self.cut else self.start + limit if self.start else None
+            for fd, _ in poll.poll(None if stop is None else (stop - now) * 1000 + 1):
+                if fd in self.captures:
+                    if not self._read(fd):
+                        poll.unregister(fd)
+                elif fd == self.report.fileno():
+                    if not self._read_report():
+                        poll.unregister(fd)
+                elif fd == self.caller.fileno():
+                    poll.unregister(fd)
+                    self._cut("cancelled" if self.caller.recv(64) else "orphaned")
+                else:
+                    message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
+                    if fds:
+                        self.workdir = fds[0]
+                    else:
+                        return wire.decode(message) if message else {}
+
+    def _cut(self, why: str) -> None:
+        if not self.cut:
+            self.cut, self.cut_at = why, time.monotonic()
+            try:
+                self.control.send(b"k")
+            except OSError:
+                return  # it ended by itself at this very moment
+
+    def _read(self, fd: int) -> bool:
+        data = os.read(fd, 1 << 16)
+        self.captures[fd].add(data)
+        if self.out.total + self.err.total > self.request["limits"]["output_kb"] << 10:
+            self._cut("output")
+        return bool(data) and self.cut != "output"
+
+    def _read_report(self) -> bool:
+        data = self.report.recv(4096)
+        if not data:
+            return False
+        now = time.monotonic()
+        try:
+            message = wire.decode(data)
+        except ValueError:
+            return True  # only a program that forges reports sends such a thing
+        if not self.start:
+            # Until it has started, the process runs our code alone.
+            if "failed" in message:
+                self.failure = f"the hooks failed: {message['failed']}"
+            elif "start" in message:
+                self.start = float(message["start"])
+                wire.send(self.caller, {"type": "started"})
+                return True
+        name, allowed = message.get("milestone"), self.request["program"]["context"].get("milestones")
+        if isinstance(name, str) and len(self.milestones) < _MAX_MILESTONES and _MILESTONE.fullmatch(name):
+            if allowed is None or name in allowed:
+                since = max(0.0, now - self.start) if self.start else 0.0
+                self.milestones.setdefault(name, (since, "interpreter"))
+        if message.get("limit") in ("memory", "disk"):
+            self.limit_hit = message["limit"]
+        return True
+
+    def _drain(self) -> None:
+        """Read what is left in the pipes; every writer is dead."""
+        for fd in self.captures:
+            os.set_blocking(fd, False)
+            while self.cut != "output":
+                try:
+                    if not self._read(fd):
+                        break
+                except BlockingIOError:
+                    break
+        self.report.setblocking(False)
+        while True:
+            try:
+                if not self._read_report():
+                    break
+            except BlockingIOError:
+                break
+
+    def _end_first_process(self, pid: int) -> None:
+        """Wait for the first process; kill it and all below when it does not end."""
+        until = time.monotonic() + _KILL_GRACE
+        if hasattr(os, "pidfd_open"):
+            fd = os.pidfd_open(pid)
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            if not poll.poll(_KILL_GRACE * 1000):
+                os.kill(pid, signal.SIGKILL)
+            os.close(fd)
+        while time.monotonic() < until + _KILL_GRACE:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > until:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.001)
+        if not self.isolated:
+            for orphan in meters.descendants(os.getpid()):
+                try:
+                    os.kill(orphan, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+    def _finish(self, final: dict[str, Any], oom: bool) -> None:
+        if "refused" in final:
+            self._send(unavailable=final["refused"])
+            return
+        wire.send(self.caller, {"type": "ended"})
+        self.end = final.get("end", time.monotonic())
+        artifacts, refused = self._collect()
+        self._kernel_milestone()
+        status, message = self._verdict(final, oom)
+        reached = sorted(self.milestones.items(), key=lambda item: item[1][0])
+        self._send(
+            status=status,
+            message=message,
+            exit_code=final.get("exit") if not self.cut else None,
+            stdout=self.out.text(),
+            stderr=self.err.text(),
+            start=self.start,
+            end=self.end,
+            cpu=final.get("cpu", 0.0),
+            peak=final.get("peak", 0.0),
+            milestones=[[name, min(at, self.end - self.start), evidence] for name, (at, evidence) in reached],
+            artifacts=artifacts,
+            refused=refused,
+            warm=self.request["warm"],
+        )
+
+    def _collect(self) -> tuple[list[str], dict[str, str]]:
+        taken: list[str] = []
+        refused: dict[str, str] = {}
+        if self.workdir < 0:
+            return taken, refused
+        for name in self.request["collect"]:
+            destination = Path(self.request["artifacts_dir"]) / name
+            try:
+                saferead.copy_out(self.workdir, name, destination, int(self.request["max_artifact_mb"] * 2**20))
+            except FileNotFoundError:
+                continue
+            except saferead.UnsafeFile as error:
+                refused[name] = f"it {error}"
+            else:
+                taken.append(name)
+        return taken, refused
+
+    def _kernel_milestone(self) -> None:
+        """Credit the submission by looking at it from outside."""
+        name = os.path.basename(str(self.request["program"]["context"].get("submission", "submission.csv")))
+        if self.workdir < 0 or not self.start:
+            return
+        try:
+            fd = saferead.open_regular(self.workdir, name, 2**62)
+        except (FileNotFoundError, saferead.UnsafeFile):
+            return
+        if os.fstat(fd).st_size > 0:
+            at = self.milestones.get("wrote_submission", (self.end - self.start, ""))[0]
+            self.milestones["wrote_submission"] = (at, "kernel")
+        os.close(fd)
+
+    def _verdict(self, final: dict[str, Any], oom: bool) -> tuple[str, str]:
+        limits, code, reason = self.request["limits"], final.get("exit"), final.get("reason")
+        memory = ("out_of_memory", f"the program used more than its {limits['memory_mb']} MiB of memory")
+        disk = ("disk_limit", f"the program wrote more than its {limits['disk_mb']} MiB")
+        if self.cut == "timeout":
+            return "timeout", f"the program was still running after {limits['time']:g} s"
+        if self.cut == "output":
+            return "output_limit", f"the program printed more than its {limits['output_kb']} KiB"
+        if self.cut:
+            return "cancelled", "the run was cancelled"
+        if self.failure or "error" in final:
+            return "infrastructure_error", self.failure or f"the sandbox could not be built: {final['error']}"
+        if reason == "memory":
+            return memory
+        if reason == "disk":
+            return disk
+        if code is None:
+            return "infrastructure_error", "the first process of the sandbox was killed"
+        if not self.start:
+            return "infrastructure_error", f"the program could not be started: {_last_line(self.err.text())}"
+        if code == 0:
+            return "ok", ""
+        if self.limit_hit:
+            return memory if self.limit_hit == "memory" else disk
+        if (code == -signal.SIGKILL and oom) or (code == -signal.SIGABRT and "std::bad_alloc" in self.err.text()):
+            return memory
+        how = f"exit code {code}" if code > 0 else f"signal {-code}"
+        return "program_error", f"the program ended with {how}: {_last_line(self.err.text()) or 'it printed no error'}"
+
+    def _remove_scratch(self) -> None:
+        def unlock(function: Any, path: str, _: Any) -> None:
+            os.chmod(os.path.dirname(path), 0o700)
+            os.chmod(path, 0o700)
+            function(path)
+
+        if self.scratch and os.path.isdir(self.scratch):
+            shutil.rmtree(self.scratch, onerror=unlock)
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def _oom_kills() -> int:
+    try:
+        with open("/proc/vmstat", "rb") as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith(b"oom_kill ")), 0)
+    except FileNotFoundError:
+        return 0

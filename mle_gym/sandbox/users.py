@@ -1,0 +1,60 @@
+"""The user a program runs as, seen from the host."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from . import namespaces
+
+__all__ = ["User", "choose"]
+
+_UNUSED = 0x70000000
+"""Start of a range of ids that neither distributions, containers nor systemd hand out."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Host ids behind the sandbox's single user."""
+
+    uid: int
+    gid: int
+    dropped: bool
+    """True when they are not the caller's own."""
+
+    def map(self, pid: int) -> None:
+        """Write the user map of the new user namespace of ``pid``."""
+        inside = namespaces.INSIDE_ID
+        if not self.dropped:
+            _write(f"/proc/{pid}/setgroups", "deny")
+        _write(f"/proc/{pid}/uid_map", f"{inside} {self.uid} 1")
+        _write(f"/proc/{pid}/gid_map", f"{inside} {self.gid} 1")
+
+
+def choose() -> User:
+    """As root, an id that belongs to nobody, one per run; as an ordinary user, one's own."""
+    if os.geteuid() != 0:
+        return User(os.geteuid(), os.getegid(), dropped=False)
+    uid, gid = _free("/proc/self/uid_map"), _free("/proc/self/gid_map")
+    if uid is None or gid is None:
+        return User(0, 0, dropped=False)  # root of a container that has no other ids: not the host's root
+    return User(uid, gid, dropped=True)
+
+
+def _free(map_file: str) -> int | None:
+    """An id for this process from what the current user namespace maps."""
+    wanted = _UNUSED + os.getpid()
+    with open(map_file, encoding="ascii") as lines:
+        ranges = [(int(start), int(count)) for start, _, count in (line.split() for line in lines)]
+    if any(start <= wanted < start + count for start, count in ranges):
+        return wanted
+    start, count = max(ranges, key=lambda item: item[1])
+    return start + count - 1 - os.getpid() % min(count - 1, 32768) if count > 1 else None
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
