@@ -72,7 +72,7 @@ def _prepare(job: dict[str, Any]) -> None:
     os.chdir(job["workdir"])
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         errors = "backslashreplace" if name == "stderr" else "surrogateescape"
-        raw: Any = open(number, mode + "b", closefd=False)
+        raw: Any = open(number, mode + "b", closefd=False)  # noqa: SIM115 - lives as long as the process
         stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=mode == "w")
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -6,6 +6,7 @@ isolation the same loop runs as the subreaper of the program's tree.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -171,10 +172,8 @@ def _kill_all(program: int, isolated: bool, control: socket.socket) -> int | Non
     found = None
     while True:
         if isolated:
-            try:
+            with contextlib.suppress(ProcessLookupError):  # nobody is left to kill
                 os.kill(-1, signal.SIGKILL)  # all of the namespace but its first process; atomic against forks
-            except ProcessLookupError:
-                pass  # nobody is left to kill
         else:
             _kill_tree(program)
         while True:
@@ -222,7 +221,7 @@ def _disk_full(request: dict[str, Any]) -> bool:
                     used += os.lstat(os.path.join(folder, name)).st_blocks * 512
                 except FileNotFoundError:
                     continue
-    return used > request["limits"]["disk_mb"] * 2**20
+    return used > int(request["limits"]["disk_mb"]) << 20
 
 
 def _become_program(request: dict[str, Any], isolated: bool, streams: Streams) -> NoReturn:
@@ -280,7 +279,7 @@ def _set_limits(request: dict[str, Any], isolated: bool) -> None:
     if request["cores"]:
         os.sched_setaffinity(0, request["cores"])
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+    with open("/proc/self/oom_score_adj", "w", encoding="utf-8") as file:
         file.write("1000")
     if isolated:
         syscalls.install_filter(seccomp.build_filter(allow_memfd=limits["gpus"] > 0))

@@ -257,10 +257,10 @@ class Run:
                 wire.send(self.caller, {"type": "started"})
                 return True
         name, allowed = message.get("milestone"), self.request["program"]["context"].get("milestones")
-        if isinstance(name, str) and len(self.milestones) < _MAX_MILESTONES and _MILESTONE.fullmatch(name):
-            if allowed is None or name in allowed:
-                since = max(0.0, now - self.start) if self.start else 0.0
-                self.milestones.setdefault(name, (since, "interpreter"))
+        valid = isinstance(name, str) and bool(_MILESTONE.fullmatch(name)) and (allowed is None or name in allowed)
+        if valid and len(self.milestones) < _MAX_MILESTONES:
+            since = max(0.0, now - self.start) if self.start else 0.0
+            self.milestones.setdefault(str(name), (since, "interpreter"))
         if message.get("limit") in ("memory", "disk"):
             self.limit_hit = message["limit"]
         return True

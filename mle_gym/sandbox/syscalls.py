@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import platform
+import socket
 import struct
 import sys
 from typing import Any
@@ -202,7 +204,7 @@ def keep_capabilities() -> None:
 
 def drop_capabilities() -> None:
     """Give up every capability for good, also over ``execve``."""
-    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
+    with open("/proc/sys/kernel/cap_last_cap", encoding="utf-8") as file:
         last = int(file.read())
     for capability in range(last + 1):
         prctl(PR_CAPBSET_DROP, capability)
@@ -229,9 +231,6 @@ def install_filter(program: bytes) -> None:
 
 def bring_up_loopback() -> None:
     """Bring up ``lo``, which is down in a new network namespace."""
-    import fcntl
-    import socket
-
     siocsifflags, iff_up = 0x8914, 1
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         fcntl.ioctl(sock, siocsifflags, struct.pack("16sH22x", b"lo", iff_up))

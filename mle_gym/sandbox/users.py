@@ -44,7 +44,7 @@ def choose() -> User:
 def _free(map_file: str) -> int | None:
     """An id for this process from what the current user namespace maps."""
     wanted = _UNUSED + os.getpid()
-    with open(map_file, encoding="ascii") as lines:
+    with open(map_file, encoding="utf-8") as lines:
         ranges = [(int(start), int(count)) for start, _, count in (line.split() for line in lines)]
     if any(start <= wanted < start + count for start, count in ranges):
         return wanted
