@@ -316,10 +316,11 @@ class MLEEnv(gym.Env[str, str]):
         self._runs += 1
         instrumenter = self.instrumenter or shared_instrumenter(self.config.instrumenter)
         program = instrumenter.instrument(source, self._data)
+        sample = f"./input/{self._data.sample_submission}"  # The sandbox makes it absolute.
         sandbox = shared_sandbox(self.config)
         self._tier = f"{sandbox.name}:{sandbox.tier}"
         return sandbox.run(
-            replace(program, seed=self._seed),
+            replace(program, seed=self._seed, env={**program.env, "MLE_SAMPLE_SUBMISSION": sample}),
             files={"input": self._data.public_dir},
             limits=self.limits,
             artifacts_dir=artifacts,

@@ -77,7 +77,9 @@ def render_improve(
     """
     budget = characters(token_budget)
     ended = _ending(task, previous)
-    room = budget // 2 - len(ended) - 50  # The frame around the parts takes about that.
+    sections = _sections(task, data, limits, packages, _IMPROVE_SHORT, f"{_IMPROVE} {_SOLVE}")
+    least = sum(len(section.variants[0]) + 1 for section in sections if section.variants[0])
+    room = max(min(budget // 2, budget - least) - len(ended) - 55, 0)  # The frame of the parts takes 55.
     program = _cut(previous.program.rstrip("\n"), room - room // 4, "# [{} characters left out]")
     room -= len(program)
     output = _cut(previous.terminal_output.strip(), room, "[{} characters left out]", tail=0.8)
@@ -92,7 +94,6 @@ def render_improve(
         f"Its output:\n{fence}\n{output}\n{fence}" if output else "",
     ]
     earlier = "\n".join(filter(None, parts))
-    sections = _sections(task, data, limits, packages, _IMPROVE_SHORT, f"{_IMPROVE} {_SOLVE}")
     return f"{_fit(sections, budget - len(earlier) - 1)}\n{earlier}"
 
 
@@ -137,8 +138,8 @@ def _sections(
         _Section(["", short, long], [20, 90]),
         _Section([goal], []),
         _Section(["", paragraph, description], [60, 100]),
-        _Section(_files(task, inputs, sample), [1, 2, 10]),
-        _Section([columns, written, begins], [30, 50]),
+        _Section(["", *_files(task, inputs)], [1, 2, 3, 10]),
+        _Section(["write submission.csv", columns, written, begins], [0, 30, 50]),
         _Section(["", _limits(limits)], [40]),
         _Section(["", _packages(packages)], [45]),
         _Section(["", *_heads(inputs)], [70, 80]),
@@ -162,7 +163,7 @@ def _packages(packages: Sequence[str] | None) -> str:
     return "packages: " + (", ".join(packages) if packages else "the standard library only")
 
 
-def _files(task: Task, inputs: list[FileFacts], sample: FileFacts) -> list[str]:
+def _files(task: Task, inputs: list[FileFacts]) -> list[str]:
     """Lines on the input files: names only, kinds counted, a few columns, all columns."""
     names = ["input/" + fact.name + ("/" if fact.files else "") for fact in inputs]
     listed = {fact.name: fact for fact in inputs}

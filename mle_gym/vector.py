@@ -53,13 +53,13 @@ class MLEVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         """The environments."""
         return tuple(env for env in self._pool.envs if isinstance(env, MLEEnv))
 
-    @property
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[misc,override]
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The environments' generators."""
         return tuple(env.np_random for env in self.envs)
 
     @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[misc,override]
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The environments' seeds."""
         return tuple(env.np_random_seed for env in self.envs)
 
