@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 SEED ?= 0
+RUN := runs/demo-$(SEED)-$(shell date +%Y%m%d-%H%M%S)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.mle-gym-installed
 FAST := not slow and not network and not gpu
@@ -28,8 +29,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP)  ## Train the small policy on real tasks and write a report; SEED=n.
-	$(BIN)/mle-gym train --config recipes/demo.toml --seed $(SEED) --run-dir runs/demo-seed$(SEED)
-	$(BIN)/mle-gym report runs/demo-seed$(SEED)
+	$(BIN)/mle-gym train --config recipes/demo.toml --seed $(SEED) --run $(RUN)
+	$(BIN)/mle-gym report $(RUN)
 
 test: $(STAMP)  ## The fast tests and the doctests, offline.
 	$(PYTEST) -m '$(FAST)' --doctest-modules tests mle_gym

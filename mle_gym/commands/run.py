@@ -58,6 +58,8 @@ def main(argv: Sequence[str]) -> int:
     """Run one program through an environment and print what it earned."""
     import gymnasium as gym
 
+    from mle_gym.shared import shared_sandbox
+
     options = parse(Options, argv, command="run")
     env_id = resolve_id(options.id)
     action = _read_action(options.program)
@@ -69,6 +71,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         try:
             env.reset(seed=options.seed)
+            # Started here and not by the first step, so that a sandbox that does not exist is the user's mistake.
+            shared_sandbox(env.unwrapped.config)  # type: ignore[attr-defined]
         except ValueError as error:
             raise UserError(str(error)) from error
         if not env.action_space.contains(action):

@@ -102,6 +102,8 @@ def bar_plot(
             linewidth=0.3,
             hatch=_HATCHES[rank],
         )
+    highest = max((value for values in series.values() for value in values), default=1.0)
+    axes.set_ylim(0, min(1.0, 1.15 * highest) if highest > 0 else 1.0)
     rotate = max((len(name) for name in categories), default=0) > 9
     axes.set_xticks(
         range(len(categories)), categories, rotation=25 if rotate else 0, ha="right" if rotate else "center"
