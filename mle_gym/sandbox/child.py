@@ -52,7 +52,7 @@ def run(job: dict[str, Any], report_fd: int) -> None:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(_HOOK_FAILURE)
-    _send(channel, {"start": time.monotonic()})
+    _send(channel, {"start": time.monotonic(), "cpu": time.process_time()})
     code = _execute(job["source"], namespace, channel)
     os._exit(_finish(code))
 

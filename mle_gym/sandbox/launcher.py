@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -31,8 +30,8 @@ _BOOT = (
     "package = types.ModuleType('_mle_gym_sandbox')\n"
     "package.__path__ = [sys.argv[1]]\n"
     "sys.modules['_mle_gym_sandbox'] = package\n"
-    "from _mle_gym_sandbox import zygote\n"
-    "zygote.main(int(sys.argv[2]), sys.argv[3] == 'warm')\n"
+    "from _mle_gym_sandbox import helper\n"
+    "helper.main(int(sys.argv[2]), sys.argv[3], sys.argv[4] == 'warm')\n"
 )
 _KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 _START_LIMIT = 180.0
@@ -59,9 +58,8 @@ class _Deadline:
 class WarmProcess:
     """One warm (or cold) process of one interpreter, shared by the sandboxes of this process."""
 
-    def __init__(self, python: str, warm: bool) -> None:
-        self.python = python
-        self.warm = warm
+    def __init__(self, python: str, tier: str, warm: bool) -> None:
+        self.key = (python, tier, warm)
         self.users = 0
         self.ready: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -88,10 +86,10 @@ class WarmProcess:
         env = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
         env.update(PYTHONHASHSEED="0", LANG="C.UTF-8", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         env.update(MKL_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="Agg")
-        mode = "warm" if self.warm else "cold"
+        python, tier, warm = self.key
         try:
             self._process = subprocess.Popen(
-                [self.python, "-s", "-c", _BOOT, _HERE, str(theirs.fileno()), mode],
+                [python, "-s", "-c", _BOOT, _HERE, str(theirs.fileno()), tier, "warm" if warm else "cold"],
                 env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -102,7 +100,7 @@ class WarmProcess:
             )
         except OSError as error:
             ours.close()
-            raise SandboxUnavailable(f"cannot start the interpreter {self.python} ({error.strerror}).") from error
+            raise SandboxUnavailable(f"cannot start the interpreter {python} ({error.strerror}).") from error
         finally:
             theirs.close()
         self._control = ours
@@ -129,7 +127,7 @@ class WarmProcess:
                     lines = self._errors.read().decode(errors="replace").strip().splitlines()
                     self._end()
                     why = lines[-1] if lines else "it gave no reason"
-                    raise SandboxUnavailable(f"the sandbox's process of {self.python} does not start: {why}")
+                    raise SandboxUnavailable(f"the sandbox's process of {self.key[0]} does not start: {why}")
                 self._control.settimeout(None)
                 self.ready = ready
             return self.ready
@@ -252,14 +250,14 @@ def _kill(pidfd: int) -> None:
         return  # it ended by itself
 
 
-_processes: dict[tuple[str, bool], WarmProcess] = {}
+_processes: dict[tuple[str, str, bool], WarmProcess] = {}
 _registry_lock = threading.Lock()
 _sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 
-def acquire(python: str | None, warm: bool) -> WarmProcess:
+def acquire(python: str, tier: str, warm: bool) -> WarmProcess:
     """Return this process's shared warm process of an interpreter; give it back with :func:`release`."""
-    key = (python or sys.executable, warm)
+    key = (python, tier, warm)
     with _registry_lock:
         process = _processes.setdefault(key, WarmProcess(*key))
         process.users += 1
@@ -270,9 +268,9 @@ def release(process: WarmProcess) -> None:
     """Give a shared process back; the last one to do so ends it."""
     with _registry_lock:
         process.users -= 1
-        if process.users > 0 or _processes.get((process.python, process.warm)) is not process:
+        if process.users > 0 or _processes.get(process.key) is not process:
             return
-        del _processes[process.python, process.warm]
+        del _processes[process.key]
     process.close()
 
 

@@ -56,7 +56,7 @@ class LocalSandbox(Sandbox):
         self._warm = warm
         self._tier = "namespaces" if sys.platform.startswith("linux") else "limits"
         self._enforcement: Mapping[str, str] = {}
-        self._process = launcher.acquire(self._python, warm)
+        self._process = launcher.acquire(self._python, self._tier, warm)
         self._process.start()
 
     @property
@@ -132,7 +132,6 @@ class LocalSandbox(Sandbox):
             if not os.path.exists(sources[name]):
                 raise ValueError(f"files[{name!r}]={path} does not exist.")
         return {
-            "tier": self._tier,
             "program": {
                 "source": program.source,
                 "hooks": program.hooks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-__all__ = ["descendants", "members", "memory_mb"]
+__all__ = ["descendants", "folder_mb", "members", "memory_mb"]
 
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -76,3 +76,16 @@ def memory_mb(pids: Iterable[int], limit_mb: float, shm_mb: float = 0.0) -> floa
             private += fields.get(b"Pss_Anon:", fields.get(b"Pss:", 0.0))
             shared += fields.get(b"Pss_Shmem:", 0.0)
     return private + max(shared, shm_mb)
+
+
+def folder_mb(folders: Iterable[str]) -> float:
+    """Space taken by everything below ``folders``, MiB."""
+    used = 0
+    for root in folders:
+        for folder, _, names in os.walk(root):
+            for name in names:
+                try:
+                    used += os.lstat(os.path.join(folder, name)).st_blocks * 512
+                except FileNotFoundError:
+                    continue
+    return used / 2**20

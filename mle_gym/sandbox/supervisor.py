@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import init, meters, namespaces, saferead, syscalls, users, wire
+from . import init, meters, namespaces, program, saferead, syscalls, users, wire, zygote
 
-__all__ = ["Run"]
+__all__ = ["Run", "Surroundings"]
 
 _HEAD, _TAIL = 32 << 10, 96 << 10
 _MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
@@ -57,33 +57,49 @@ class Capture:
         return (bytes(self.head) + middle + tail).decode("utf-8", errors="replace")
 
 
+@dataclass
+class Surroundings:
+    """What the helper knows when it forks a supervisor."""
+
+    warm: bool
+    layout: namespaces.Layout | None = None
+    """Mounts of the interpreter; None in the tier without isolation."""
+    zygote: socket.socket | None = None
+    """Packet socket to the warm process; None when there is none, or when this process itself is warm."""
+    zygote_pid: int = -1
+    loaded: list[str] = field(default_factory=list)
+    """Resolved files of the modules that the warm process has imported."""
+
+
 class Run:
     """One run, from request to result.
 
     Args:
         caller: Stream socket to the caller: frames out; any byte in cancels; its end kills.
         request: What :class:`~mle_gym.sandbox.local.LocalSandbox` sent.
-        known: Mounts of the interpreter.
-        loaded: Resolved files of the modules that this process has imported.
+        around: What the helper knows.
     """
 
-    def __init__(
-        self, caller: socket.socket, request: dict[str, Any], known: namespaces.Layout, loaded: list[str]
-    ) -> None:
+    def __init__(self, caller: socket.socket, request: dict[str, Any], around: Surroundings) -> None:
         self.caller = caller
         self.request = request
-        self.layout = known
-        self.isolated: bool = request["tier"] == "namespaces"
+        self.layout = around.layout
+        self.isolated = around.layout is not None
         # A module that was imported before the mask existed would show what the mask hides.
         hidden = request["hidden"]
-        if any(path == h or path.startswith(h + "/") for h in hidden for path in loaded):
-            request["warm"] = False
+        seen = any(path == h or path.startswith(h + "/") for h in hidden for path in around.loaded)
+        request["warm"] = around.warm and not seen
+        self.zygote = around.zygote if request["warm"] else None
+        request["remote"] = self.zygote is not None
         self.scratch: str = request["scratch"]
         request["disk_in_memory"] = not self.scratch
         self.workdir = -1
         self.start = self.end = 0.0
-        self.cut, self.cut_at = "", 0.0
+        self.cut, self.killed_at = "", 0.0
         self.limit_hit = self.failure = ""
+        self.link: socket.socket | None = None
+        self.pidfd = -1
+        self.cpu_before = 0.0
         self.milestones: dict[str, tuple[float, str]] = {}
 
     def execute(self) -> None:
@@ -108,15 +124,20 @@ class Run:
                     os.close(fd)
                 for sock in (self.report, self.control, self.caller):
                     sock.close()
-                init.main(self.request, root, init.Streams(out_end, err_end, report_end.fileno()), control_end)
-            for fd in (out_end, err_end):
-                os.close(fd)
-            report_end.close()
+                if self.zygote is not None:
+                    self.zygote.close()
+                init.main(self.request, root, program.Streams(out_end, err_end, report_end.fileno()), control_end)
             control_end.close()
+            self.ends = [out_end, err_end, report_end.detach()]
             if user is not None:
                 user.map(pid)
+            if self.zygote is not None:
+                self.ends += [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in zygote.NAMESPACES]
+            else:
+                self._close_ends()
             self.control.send(b"g")
             final = self._watch()
+            self._close_ends()
             self._end_first_process(pid)
             self._drain()
             self._finish(final, _oom_kills() > kills)
@@ -129,6 +150,21 @@ class Run:
         if sys.platform.startswith("linux"):
             syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
         return os.fork()
+
+    def _close_ends(self) -> None:
+        for fd in self.ends:
+            os.close(fd)
+        self.ends = []
+
+    def _ask_zygote(self) -> None:
+        """Have the warm process fork the program into the namespaces, which are complete now."""
+        assert self.zygote is not None
+        self.link, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self.zygote, [b"start"], [theirs.fileno(), *self.ends])
+        self._close_ends()
+        keys = ("limits", "disk_in_memory", "cores", "warm", "job")
+        wire.send(self.link, {key: self.request[key] for key in keys})
 
     def _send(self, **result: Any) -> None:
         wire.send(self.caller, {"type": "result", **result})
@@ -144,6 +180,7 @@ class Run:
         if user is None:
             return None
         limits, files = self.request["limits"], self.request["files"]
+        assert self.layout is not None
         return namespaces.RootSpec(
             layout=self.layout,
             files=[namespaces.Bind(source, f"{namespaces.WORKDIR}/{name}") for name, source in files.items()],
@@ -157,7 +194,7 @@ class Run:
 
     def _complete_job(self) -> None:
         """Fill in what the program's process needs, now that its folders are known."""
-        request, program = self.request, self.request["program"]
+        request, given = self.request, self.request["program"]
         if self.isolated:
             workdir, home, tmp = namespaces.WORKDIR, namespaces.HOME, "/tmp"
         else:
@@ -179,58 +216,85 @@ class Run:
             "MPLCONFIGDIR": os.path.join(home, ".matplotlib"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
-            "MLE_SEED": str(program["seed"]),
+            "MLE_SEED": str(given["seed"]),
             **{name: str(threads) for name in _THREADS},
         }
         if not request["limits"]["gpus"]:
             env["CUDA_VISIBLE_DEVICES"] = ""
-        for name, value in program["env"].items():
+        for name, value in given["env"].items():
             env[name] = os.path.join(workdir, value[2:]) if value.startswith("./") else value
         request["job"] = {
-            **{key: program[key] for key in ("source", "hooks", "context", "seed")},
+            **{key: given[key] for key in ("source", "hooks", "context", "seed")},
             "env": env,
             "workdir": workdir,
             "threads": threads,
         }
 
     def _watch(self) -> dict[str, Any]:
-        """Read everything until the first process has told how the program ended; {} when it never tells."""
-        poll = select.poll()
+        """Read everything until the first process has told how the run ended; {} when it never tells."""
         self.captures = {self.out.fd: self.out, self.err.fd: self.err}
+        self.poll = select.poll()
         for fd in (*self.captures, self.control.fileno(), self.report.fileno(), self.caller.fileno()):
-            poll.register(fd, select.POLLIN)
+            self.poll.register(fd, select.POLLIN)
         limit = self.request["limits"]["time"]
         while True:
             now = time.monotonic()
-            if self.start and not self.cut and now >= self.start + limit:
+            if self.start and not self.cut and not self.end and now >= self.start + limit:
                 self._cut("timeout")
-            if self.cut and now >= self.cut_at + _KILL_GRACE:
+            if self.killed_at and now >= self.killed_at + _KILL_GRACE:
                 return {}
-            stop = self.cut_at + _KILL_GRACE if self.cut else self.start + limit if self.start else None
-            for fd, _ in poll.poll(None if stop is None else (stop - now) * 1000 + 1):
-                if fd in self.captures:
-                    if not self._read(fd):
-                        poll.unregister(fd)
-                elif fd == self.report.fileno():
-                    if not self._read_report():
-                        poll.unregister(fd)
-                elif fd == self.caller.fileno():
-                    poll.unregister(fd)
-                    self._cut("cancelled" if self.caller.recv(64) else "orphaned")
-                else:
+            stop = self.killed_at + _KILL_GRACE if self.killed_at else self.start + limit if self.start else None
+            for fd, _ in self.poll.poll(None if stop is None else (stop - now) * 1000 + 1):
+                if fd == self.control.fileno():
                     message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
-                    if fds:
-                        self.workdir = fds[0]
-                    else:
+                    if not fds:
                         return wire.decode(message) if message else {}
+                    self.workdir = fds[0]
+                    if self.zygote is not None:
+                        self._ask_zygote()
+                        assert self.link is not None
+                        self.poll.register(self.link.fileno(), select.POLLIN)
+                elif not self._handle(fd):
+                    self.poll.unregister(fd)
 
-    def _cut(self, why: str) -> None:
-        if not self.cut:
-            self.cut, self.cut_at = why, time.monotonic()
+    def _handle(self, fd: int) -> bool:
+        """Serve one readable descriptor; False when nothing more will come from it."""
+        if fd in self.captures:
+            return self._read(fd)
+        if fd == self.report.fileno():
+            return self._read_report()
+        if fd == self.pidfd:
+            self.end = time.monotonic()
+            self._kill()
+        elif fd == self.caller.fileno():
+            self._cut("cancelled" if self.caller.recv(64) else "orphaned")
+        else:
+            assert self.link is not None
+            _, fds, _, _ = socket.recv_fds(self.link, 1, 1)
+            if fds:
+                self.pidfd = fds[0]
+                self.poll.register(self.pidfd, select.POLLIN)
+            else:
+                self._lost("the warm process could not fork the program or was killed")
+        return False
+
+    def _lost(self, why: str) -> None:
+        self.failure = self.failure or why
+        self._kill()
+
+    def _kill(self) -> None:
+        """Have the first process end everything."""
+        if not self.killed_at:
+            self.killed_at = time.monotonic()
             try:
                 self.control.send(b"k")
             except OSError:
                 return  # it ended by itself at this very moment
+
+    def _cut(self, why: str) -> None:
+        if not self.cut and not self.end:
+            self.cut = why
+            self._kill()
 
     def _read(self, fd: int) -> bool:
         data = os.read(fd, 1 << 16)
@@ -254,6 +318,7 @@ class Run:
                 self.failure = f"the hooks failed: {message['failed']}"
             elif "start" in message:
                 self.start = float(message["start"])
+                self.cpu_before = float(message["cpu"])
                 wire.send(self.caller, {"type": "started"})
                 return True
         name, allowed = message.get("milestone"), self.request["program"]["context"].get("milestones")
@@ -312,7 +377,8 @@ class Run:
             self._send(unavailable=final["refused"])
             return
         wire.send(self.caller, {"type": "ended"})
-        self.end = final.get("end", time.monotonic())
+        self._merge_exit(final)
+        self.end = self.end or final.get("end", time.monotonic())
         artifacts, refused = self._collect()
         self._kernel_milestone()
         status, message = self._verdict(final, oom)
@@ -325,13 +391,30 @@ class Run:
             stderr=self.err.text(),
             start=self.start,
             end=self.end,
-            cpu=final.get("cpu", 0.0),
+            cpu=max(0.0, final.get("cpu", 0.0) - self.cpu_before),
             peak=final.get("peak", 0.0),
             milestones=[[name, min(at, self.end - self.start), evidence] for name, (at, evidence) in reached],
             artifacts=artifacts,
             refused=refused,
             warm=self.request["warm"],
         )
+
+    def _merge_exit(self, final: dict[str, Any]) -> None:
+        """Add what the warm process, the program's parent, knows about its end."""
+        if self.link is None:
+            return
+        self.link.settimeout(_KILL_GRACE)
+        try:
+            told = wire.receive(self.link)
+        except OSError:
+            told = None
+        self.link.close()
+        if told is None:
+            self.failure = self.failure or "the warm process was killed"
+        elif final:
+            final["exit"] = told["exit"]
+            final["cpu"] += told["cpu"]
+            final["peak"] = max(final["peak"], told["peak"])
 
     def _collect(self) -> tuple[list[str], dict[str, str]]:
         taken: list[str] = []

@@ -46,7 +46,9 @@ __all__ = [
     "restrict_mount",
     "set_no_new_privs",
     "sethostname",
+    "setns",
     "umount2",
+    "unshare",
 ]
 
 MACHINE = platform.machine()
@@ -136,6 +138,16 @@ def umount2(target: str, flags: int) -> None:
 def pivot_root(new_root: str, put_old: str) -> None:
     """``pivot_root(2)``."""
     _syscall("pivot_root", _bytes(new_root), _bytes(put_old))
+
+
+def setns(fd: int, kind: int) -> None:
+    """``setns(2)``: join the namespace behind ``fd`` (``kind`` 0 takes any)."""
+    _check(int(_libc.setns(fd, kind)), "setns")
+
+
+def unshare(flags: int) -> None:
+    """``unshare(2)``."""
+    _check(int(_libc.unshare(flags)), "unshare")
 
 
 def sethostname(name: str) -> None:

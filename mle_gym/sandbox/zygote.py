@@ -1,7 +1,6 @@
-"""The warm process: a clean, single-threaded interpreter that has the usual libraries imported and forks per run.
+"""The warm process: a single-threaded interpreter that has the usual libraries imported and forks per run.
 
-Started as its own program with an allow-listed environment, never forked from the trainer, so its memory holds
-nothing worth stealing. Every run gets a supervisor forked from here, and the program is forked from that.
+A program is forked from here straight into the pid namespace of its sandbox, and joins the other namespaces itself.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from . import namespaces, syscalls, wire
-from .supervisor import Run
+from . import program, syscalls, wire
 
-__all__ = ["main"]
+__all__ = ["NAMESPACES", "import_libraries", "main", "receive_ready"]
 
 _MODULES = (
     *("numpy", "pandas", "threadpoolctl", "joblib", "scipy.sparse", "scipy.stats"),
@@ -29,99 +27,123 @@ _MODULES = (
     *("sklearn.model_selection", "sklearn.metrics", "sklearn.feature_selection", "sklearn.dummy"),
     *("sklearn.feature_extraction.text", "sklearn.calibration", "sklearn.multiclass", "sklearn.multioutput"),
 )
+NAMESPACES = ("pid", "user", "mnt", "net", "ipc", "uts")
+"""In the order of the descriptors that a request to fork carries."""
 
 
-def main(control_fd: int, warm: bool) -> NoReturn:
-    """Serve fork requests until the control socket ends.
+def receive_ready(sock: socket.socket) -> dict[str, Any]:
+    """Wait for what :func:`main` says when its imports are done; {} when it died."""
+    data, fds, _, _ = socket.recv_fds(sock, 16, 1)
+    if not data:
+        return {"unavailable": "the warm process died while it imported its libraries"}
+    with socket.socket(fileno=fds[0]) as stream:
+        return wire.receive(stream) or {}
 
-    Args:
-        control_fd: Stream socket to the caller; each byte comes with the socket of one run.
-        warm: Import the usual libraries first.
+
+def main(sock: socket.socket) -> NoReturn:
+    """Import, then fork programs for supervisors until the helper ends.
+
+    Each packet on ``sock`` carries the descriptors named in :func:`_start`.
     """
-    os.chdir("/")
-    os.closerange(3, control_fd)
-    os.closerange(control_fd + 1, 4096)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    control = socket.socket(fileno=control_fd)
-    started = time.monotonic()
-    missing = _import_libraries() if warm else []
-    ready = {
-        "type": "ready",
-        "pid": os.getpid(),
-        "python": list(sys.version_info[:3]),
-        "prefixes": sorted({sys.prefix, sys.base_prefix}),
-        "path": [p for p in sys.path if p],
-        "missing": missing,
-        "threads": _threads(),
-        "seconds": time.monotonic() - started,
-    }
-    loaded = sorted({os.path.realpath(f) for m in list(sys.modules.values()) if (f := getattr(m, "__file__", None))})
-    known = namespaces.layout()
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    ready = import_libraries()
+    here, there = socket.socketpair()
+    socket.send_fds(sock, [b"ready"], [there.fileno()])
+    there.close()
+    wire.send(here, ready)
+    here.close()
     gc.collect()
     gc.freeze()
-    wire.send(control, ready)
     wake, waker = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    running: dict[int, socket.socket] = {}
     poll = select.poll()
-    poll.register(control_fd, select.POLLIN)
+    poll.register(sock.fileno(), select.POLLIN)
     poll.register(wake, select.POLLIN)
-    own_pid = os.getpid()
     while True:
         for fd, _ in poll.poll():
             if fd == wake:
                 os.read(wake, 4096)
-                _reap()
+                _reap(running)
                 continue
-            data, fds, _, _ = socket.recv_fds(control, 1, 1)
+            data, fds, _, _ = socket.recv_fds(sock, 16, 16)
             if not data:
                 os._exit(0)
-            for run in fds:
-                if os.fork() == 0:
-                    _supervise(own_pid, run, {control_fd, wake, waker}, known, loaded, warm)
-                os.close(run)
+            _start(fds, own_pids, running)
 
 
-def _supervise(
-    parent: int, run: int, inherited: set[int], known: namespaces.Layout, loaded: list[str], warm: bool
-) -> NoReturn:
-    code = 1
+def _start(fds: list[int], own_pids: int, running: dict[int, socket.socket]) -> None:
+    """Fork one program.
+
+    Args:
+        fds: Stream socket to the supervisor, the program's stdout, stderr and report ends, then the namespaces pid,
+            user, mnt, net, ipc and uts.
+        own_pids: The pid namespace to come back to.
+        running: Receives process id -> socket.
+    """
+    link = socket.socket(fileno=fds[0])
+    streams = program.Streams(*fds[1:4])
     try:
-        if sys.platform.startswith("linux"):
-            # The warm process has one thread, so this cannot fire while it lives.
-            syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(1)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        for fd in inherited:
-            os.close(fd)
-        caller = socket.socket(fileno=run)
-        hello: dict[str, Any] = {"type": "hello", "pid": os.getpid()}
-        wire.send(caller, hello)
-        request = wire.receive(caller)
-        if request is not None:
-            request["warm"] = warm
-            if request["limits"]["gpus"]:
-                known = namespaces.layout(gpus=True)
-            Run(caller, request, known, loaded).execute()
-        code = 0
-    except BrokenPipeError:
-        code = 0  # the caller has gone; so has the run
+        syscalls.setns(fds[4], syscalls.CLONE_NEWPID)
+        pid = os.fork()
+    except OSError:
+        pid = -1  # the sandbox ended meanwhile; closing the socket tells its supervisor
+    if pid == 0:
+        _join(link, streams, fds[5:])
+    syscalls.setns(own_pids, syscalls.CLONE_NEWPID)
+    for fd in fds[1:]:
+        os.close(fd)
+    if pid > 0:
+        pidfd = os.pidfd_open(pid)
+        socket.send_fds(link, [b"p"], [pidfd])
+        os.close(pidfd)
+        running[pid] = link
+    else:
+        link.close()
+
+
+def _join(link: socket.socket, streams: program.Streams, namespaces: list[int]) -> NoReturn:
+    try:
+        request = wire.receive(link)
+        if request is None:
+            os._exit(1)
+        for fd in namespaces:
+            syscalls.setns(fd, 0)
+        program.become_user()
+        program.become(request, True, streams)
+    except BaseException as error:
+        print(f"the sandbox failed to start the program: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
-        if code:
-            import traceback
-
-            traceback.print_exc()
-            sys.stderr.flush()
-        os._exit(code)
+        os._exit(71)
 
 
-def _import_libraries() -> list[str]:
+def _reap(running: dict[int, socket.socket]) -> None:
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        link = running.pop(pid, None)
+        if link is None:
+            continue
+        cpu = usage.ru_utime + usage.ru_stime
+        with link:
+            try:
+                exit_code = os.waitstatus_to_exitcode(status)
+                wire.send(link, {"exit": exit_code, "cpu": cpu, "peak": usage.ru_maxrss / 1024})
+            except BrokenPipeError:
+                continue  # its supervisor has died
+
+
+def import_libraries() -> dict[str, Any]:
+    """Import what most programs use; returns what the caller should know about it."""
+    begun = time.monotonic()
     missing = []
     for name in _MODULES:
         try:
@@ -130,7 +152,13 @@ def _import_libraries() -> list[str]:
             missing.append(name)
     if "pandas" in sys.modules:
         _touch_lazy_imports()
-    return missing
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return {
+        "pid": os.getpid(),
+        "missing": missing,
+        "loaded": sorted({os.path.realpath(file) for file in files if file}),
+        "seconds": time.monotonic() - begun,
+    }
 
 
 def _touch_lazy_imports() -> None:
@@ -143,20 +171,3 @@ def _touch_lazy_imports() -> None:
     pandas.get_dummies(table).describe()
     repr(table)
     table.to_csv(io.StringIO(), index=False)
-
-
-def _threads() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except FileNotFoundError:
-        return 1
-
-
-def _reap() -> None:
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
