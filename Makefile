@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format clean
+.PHONY: help setup demo test test-all lint format docs clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ lint: $(STAMP)  ## ruff, mypy, codespell; changes nothing.
 format: $(STAMP)  ## Let ruff fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(STAMP)  ## Fill the generated parts of the pages: task table, defaults.
+	$(BIN)/python docs/generate.py
 
 clean:  ## Remove caches and builds; runs/ and .venv stay.
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis htmlcov .coverage

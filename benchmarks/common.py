@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ def print_header(title: str, options: BenchmarkOptions) -> None:
     out.print(title, style="bold")
     out.print(f"{machine.system}, {machine.processor}, {machine.cores} cores, {machine.memory_gb:.1f} GiB")
     out.print(f"GPU: {', '.join(machine.gpus) or 'none'}; Python {machine.python}; {versions}")
-    out.print(f"seed {options.seed}{', quick' if options.quick else ''}\n")
+    out.print(f"seed {options.seed}{', quick' if options.quick else ''}, load {os.getloadavg()[0]:.1f} at the start\n")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:

@@ -10,7 +10,7 @@ from mle_gym.registration import env_id
 from mle_gym.tasks.registry import list_tasks
 from mle_gym.tasks.task import Task
 
-__all__ = ["main"]
+__all__ = ["main", "markdown_table"]
 
 _COLUMNS = ("id", "kind", "metric", "title")
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         write_json([_facts(task) for task in tasks])
     elif options.markdown:
-        print(_markdown(tasks))
+        print(markdown_table(tasks))
     else:
         print(_columns(tasks))
     return 0
@@ -57,7 +57,7 @@ def _columns(tasks: Sequence[Task]) -> str:
     )
 
 
-def _markdown(tasks: Sequence[Task]) -> str:
+def markdown_table(tasks: Sequence[Task]) -> str:
     """Return a Markdown table that names each task's licence too."""
     rows = [("id", "what", "metric", "licence of the data"), ("---",) * 4]
     for task in tasks:
