@@ -95,6 +95,7 @@ def _watch(request: dict[str, Any], isolated: bool, streams: program.Streams, co
             if fd == wake:
                 os.read(wake, 4096)
             else:
+                control.recv(16)
                 reason = "killed"
         status = _reap(pid)
         if status is None and not reason:

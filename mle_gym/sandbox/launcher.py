@@ -123,11 +123,9 @@ class WarmProcess:
                 except (OSError, ValueError):
                     ready = None
                 if ready is None:
-                    self._errors.seek(0)
-                    lines = self._errors.read().decode(errors="replace").strip().splitlines()
+                    why = self._last_error()
                     self._end()
-                    why = lines[-1] if lines else "it gave no reason"
-                    raise SandboxUnavailable(f"the sandbox's process of {self.key[0]} does not start: {why}")
+                    raise SandboxUnavailable(f"the sandbox's process of {self.key[0]} does not start{why}.")
                 self._control.settimeout(None)
                 self.ready = ready
             return self.ready
@@ -151,8 +149,19 @@ class WarmProcess:
                 except OSError as error:
                     raise Lost("the warm process was killed", started=False) from error
             return _converse(ours, request, cancel)
+        except Lost as lost:
+            raise Lost(f"{lost}{self._last_error()}", lost.started) from lost
         finally:
             ours.close()
+
+    def _last_error(self) -> str:
+        """What the process last complained about, in brackets."""
+        errors = self._errors
+        if errors is None:
+            return ""
+        data = os.pread(errors.fileno(), 1 << 16, max(0, os.fstat(errors.fileno()).st_size - (1 << 16)))
+        lines = data.decode(errors="replace").strip().splitlines()
+        return f" ({lines[-1]})" if lines else ""
 
     def close(self) -> None:
         """End the process and every run it still has."""

@@ -246,7 +246,7 @@ class Run:
             stop = self.killed_at + _KILL_GRACE if self.killed_at else self.start + limit if self.start else None
             for fd, _ in self.poll.poll(None if stop is None else (stop - now) * 1000 + 1):
                 if fd == self.control.fileno():
-                    message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
+                    message, fds = _receive(self.control)
                     if not fds:
                         return wire.decode(message) if message else {}
                     self.workdir = fds[0]
@@ -270,7 +270,7 @@ class Run:
             self._cut("cancelled" if self.caller.recv(64) else "orphaned")
         else:
             assert self.link is not None
-            _, fds, _, _ = socket.recv_fds(self.link, 1, 1)
+            _, fds = _receive(self.link, 1)
             if fds:
                 self.pidfd = fds[0]
                 self.poll.register(self.pidfd, select.POLLIN)
@@ -484,6 +484,20 @@ class Run:
 
         if self.scratch and os.path.isdir(self.scratch):
             shutil.rmtree(self.scratch, onerror=unlock)
+
+
+def _receive(sock: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
+    """Receive data and descriptors; nothing at the end.
+
+    A peer that ends with something unread makes the next call fail once, even where data wait.
+    """
+    for _ in range(2):
+        try:
+            data, fds, _, _ = socket.recv_fds(sock, size, 1)
+        except ConnectionResetError:
+            continue
+        return data, list(fds)
+    return b"", []
 
 
 def _last_line(text: str) -> str:
