@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,8 +40,8 @@ class MLEEnv(gym.Env[str, str]):
     r"""One machine-learning task: the action is a plan and a program, the reward is what its submission earns.
 
     ## Description
-    A program is run in a sandbox, in an empty folder with the task's public data in ``input/`` (read-only). What it
-    writes to ``submission.csv`` is graded with the task's metric. ``$MLE_SAMPLE_SUBMISSION`` is the path of a sample
+    A program is run in a sandbox, in a folder of its own with the task's public data in ``input/`` (read-only). What
+    it writes to ``submission.csv`` is graded with the task's metric. ``$MLE_SAMPLE_SUBMISSION`` is the path of a sample
     submission, ``$MLE_SEED`` the seed. There is one id for each task, ``mle_gym/<task>-v0``.
 
     ## Action Space
@@ -171,7 +172,8 @@ class MLEEnv(gym.Env[str, str]):
         self.cancel_event: threading.Event | None = None
         """Set from another thread, it cancels the running program; whoever steps the environment may put one here."""
         self.instrumenter: Instrumenter | None = None
-        """Put one here to use it instead of the one named; ``llm`` needs that, since a model is no JSON."""
+        """None until the first reset; one that is put here before that is used instead of the one named. ``llm``
+        needs that, because a model cannot be named in JSON."""
         self._reward = get_reward(reward)
         self._data: TaskData | None = None
         self._prompt = ""
@@ -193,12 +195,15 @@ class MLEEnv(gym.Env[str, str]):
 
         Raises:
             TaskUnavailable: The task's data cannot be had here.
-            ValueError: The task has no such reward split, or lacks what the reward needs.
+            ValueError: The task has no such reward split, or lacks what the reward needs; or the instrumenter needs a
+                model.
         """
         super().reset(seed=seed)
         self._seed = int(self.np_random.integers(2**31)) if seed is None else seed % 2**32
         for key in options or {}:
             choose("options key", key, ["previous"])
+        if self.instrumenter is None:
+            self.instrumenter = shared_instrumenter(self.config.instrumenter)
         if self._data is None:
             self._data = self._load()
             self._prompt = render_solve(
@@ -286,6 +291,10 @@ class MLEEnv(gym.Env[str, str]):
     def _packages(self) -> tuple[str, ...] | None:
         return self._interpreter().packages if self.config.sandbox == "local" else None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Folder and event belong to this very object: a copy makes its own.
+        return {**self.__dict__, "_folder": None, "cancel_event": None}
+
     def _load(self) -> TaskData:
         data, split = shared_data(self.task, self.config), self.config.reward_split
         if split not in data.splits:
@@ -308,14 +317,16 @@ class MLEEnv(gym.Env[str, str]):
 
     def _run(self, source: str) -> Execution:
         assert self._data is not None
+        assert self.instrumenter is not None
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="mle_gym-"))
+            # For environments that nobody closes.
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         artifacts = self._folder / f"{self._runs:06d}"
         artifacts.mkdir()
         shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
         self._runs += 1
-        instrumenter = self.instrumenter or shared_instrumenter(self.config.instrumenter)
-        program = instrumenter.instrument(source, self._data)
+        program = self.instrumenter.instrument(source, self._data)
         sample = f"./input/{self._data.sample_submission}"  # The sandbox makes it absolute.
         sandbox = shared_sandbox(self.config)
         self._tier = f"{sandbox.name}:{sandbox.tier}"

@@ -286,7 +286,7 @@ class EnvPool:
         if stuck := [worker.name for worker in workers if worker.is_alive()]:
             _logger.warning("Left behind at close, still busy after %g s: %s", self._patience, ", ".join(stuck))
         held = {job.env_index for job in self._jobs if job is not None and job.worker and job.worker.is_alive()}
-        idle = [env for index, env in enumerate(self._envs) if env is not None and index not in held]
+        idle = [env for index, env in enumerate(self._envs) if index not in held]
         closer = threading.Thread(target=_close, args=idle, daemon=True)
         closer.start()
         closer.join(self._patience)
@@ -330,12 +330,15 @@ class EnvPool:
         except BaseException:
             _logger.exception("%s died and is replaced", me.name)
         finally:
+            orphans = []
             with self._changed:
                 self._workers.discard(me)
                 for job in self._jobs:
                     if job is not None and job.worker is me:
+                        orphans.append(self._envs[job.env_index])
                         self._hand_over(job, Outcome.INFRASTRUCTURE_ERROR, "The worker of this step died.")
                 self._hire()
+            _close(*orphans)
 
     def _work_once(self, me: threading.Thread) -> bool:
         """Take one job and answer it; False when this worker is to end."""
@@ -355,7 +358,7 @@ class EnvPool:
                 self._deliver(job, result)
             elif self._envs[job.env_index] is env:
                 self._envs[job.env_index] = None
-        if not wanted and env is not None:
+        if not wanted:
             _close(env)
         return wanted
 
@@ -388,8 +391,7 @@ class EnvPool:
     def _restore(self, job: _Job, env: gym.Env[Any, Any] | None) -> tuple[StepResult, gym.Env[Any, Any] | None]:
         """Answer a failed job, and put a new environment in the place of the old one."""
         assert job.failure is not None
-        if env is not None:
-            _close(env)
+        _close(env)
         env, obs, info = self._renew(job)
         return replace(self._failed(job, *job.failure, over=True), next_obs=obs, next_info=info), env
 
@@ -441,9 +443,10 @@ class EnvPool:
         self._hire()
 
 
-def _close(*envs: gym.Env[Any, Any]) -> None:
+def _close(*envs: gym.Env[Any, Any] | None) -> None:
     for env in envs:
         try:
-            env.close()
+            if env is not None:
+                env.close()
         except Exception:
             _logger.exception("Closing %s failed", env)

@@ -30,7 +30,7 @@ _FORMAT = "Answer with a plan of 3 to 5 sentences, then exactly one ```python co
 _SOLVE = (
     "Solve this machine-learning task with one complete Python program that trains a model, predicts the test rows and "
     "writes the submission. First outline your solution in 3 to 5 plain sentences, then give the program in exactly "
-    "one ```python code block. The program runs once, in an empty folder with the data in input/, read-only."
+    "one ```python code block. The program runs once, in a folder of its own, with the data in input/, read-only."
 )
 _IMPROVE_SHORT = f"Improve the earlier answer below; repeat all code you keep. {_FORMAT}"
 _IMPROVE = "Below is an earlier answer to this task. Revise it so that it scores better, and repeat all code you keep."
