@@ -6,6 +6,7 @@ import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -198,5 +199,17 @@ def test_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([str(run), "--output", str(tmp_path / "out" / "page.html")]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "out" / "page.html")
     assert (tmp_path / "out" / "page.html").stat().st_size > 10_000
-    with pytest.raises(UserError, match="several runs"):
+    with pytest.raises(UserError, match="there are several"):
         main([str(run), str(run), "--output", "x.html"])
+
+
+def test_picture_is_a_file_of_its_own(run: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    assert main([str(run), "--picture", str(picture)]) == 0
+    root = ElementTree.fromstring(picture.read_text(encoding="utf-8"))  # well-formed XML, unlike a page
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    text = "".join(root.itertext())
+    assert "How programs ended" in text
+    assert "prefers-color-scheme: dark" in text

@@ -14,6 +14,7 @@ from mle_gym.commands.base import UserError, parse
 from trainers.common.report.curves import Curves
 from trainers.common.report.data import RunData, read_run
 from trainers.common.report.format import is_number, nested, number, percent
+from trainers.common.report.picture import render_picture
 from trainers.common.report.sections import sections
 
 __all__ = ["main", "render_report", "write_report"]
@@ -27,6 +28,8 @@ class Options:
     """Run folders, finished, going or killed."""
     output: Path | None = None
     """The page, for a single run; report.html in the run's folder by default."""
+    picture: Path | None = None
+    """Write an SVG picture of a single run to this file as well."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,13 @@ def main(argv: Sequence[str]) -> int:
     options = parse(Options, argv, command="report")
     if not options.runs:
         raise UserError("Name at least one run folder, for example `mle-gym report runs/my-run`.")
-    if options.output is not None and len(options.runs) > 1:
-        raise UserError("--output takes one page and there are several runs; leave it out.")
+    if (options.output or options.picture) and len(options.runs) > 1:
+        raise UserError("--output and --picture take one run, and there are several; leave them out.")
     for run in options.runs:
         print(write_report(run, options.output))
+        if options.picture is not None:
+            _write(options.picture, render_picture(read_run(run)))
+            print(options.picture)
     return 0
 
 
@@ -62,10 +68,7 @@ def write_report(run: Path, output: Path | None = None) -> Path:
     """
     html = render_report(read_run(run))
     path = output or run / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")
-    new.write_text(html, encoding="utf-8")
-    os.replace(new, path)
+    _write(path, html)
     return path
 
 
@@ -83,6 +86,14 @@ def render_report(run: RunData) -> str:
         tiles=_tiles(run, curves),
         sections=sections(run, curves),
     )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
 
 
 def _lead(run: RunData) -> str:
