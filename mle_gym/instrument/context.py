@@ -80,9 +80,16 @@ def _last_import(source: str) -> tuple[int, str] | None:
         elif isinstance(statement, ast.ImportFrom):
             if statement.level == 0 and statement.module and statement.module != "__future__":
                 last = statement.lineno, statement.module
-        elif not isinstance(statement, (ast.Expr, ast.Try)):
+        elif not _belongs_between_imports(statement):
             break
     return last
+
+
+def _belongs_between_imports(statement: ast.stmt) -> bool:
+    """Docstrings, calls like ``warnings.filterwarnings``, optional imports and constants."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return isinstance(statement, (ast.Expr, ast.Try))
 
 
 def _rows(path: Path) -> int | None:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,10 @@ from mle_gym.sandbox.base import Program, Reached
 
 CHILD = Path(__file__).with_name("child.py")
 FEATURES = ["a", "b", "c", "d"]
+WARM = ["numpy", "pandas", "traceback"] + [
+    f"sklearn.{name}" for name in ("linear_model", "ensemble", "neighbors", "metrics", "model_selection", "pipeline")
+]
+"""What a warm sandbox has imported."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Run:
     reached: tuple[Reached, ...]
     stdout: str
     stderr: str
-    code: int | None
+    code: int
 
     @property
     def names(self) -> set[str]:
@@ -43,30 +46,39 @@ def make_data(folder: Path, train: int = 300, test: int = 100) -> None:
     table[train:][["id"]].assign(y=0).to_csv(folder / "sample_submission.csv", index=False)
 
 
-def run_program(program: Program, work: Path, *, warm: bool = False, timeout: float = 60.0) -> Run:
-    """Run a program in ``work``; ``warm`` forks it from a process that has imported scikit-learn."""
-    job = {"source": program.source, "hooks": program.hooks, "context": dict(program.context), "warm": warm}
-    read, write = os.pipe()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(work), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    start = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-P", str(CHILD), str(write)],
-        cwd=work,
-        env=environment,
-        pass_fds=(write,),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    os.close(write)
-    try:
-        stdout, stderr = process.communicate(json.dumps(job), timeout=timeout)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        stdout, stderr = process.communicate()
-    with os.fdopen(read) as pipe:
-        lines = [json.loads(line) for line in pipe.read().splitlines()]
-    reached = tuple(Reached(name, stamp - start, evidence) for name, evidence, stamp in lines)
-    return Run(reached, stdout, stderr, process.returncode)
+class Harness:
+    """A process that forks for each program; ``modules`` are imported before, as in a warm sandbox."""
+
+    def __init__(self, modules: list[str]) -> None:
+        environment = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", str(CHILD), *modules],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, program: Program, work: Path, *, timeout: float = 60.0) -> Run:
+        """Run a program in the folder ``work``, cut it after ``timeout`` seconds."""
+        job = {
+            "source": program.source,
+            "hooks": program.hooks,
+            "context": dict(program.context),
+            "work": str(work),
+            "timeout": timeout,
+        }
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        reached = tuple(Reached(name, stamp, evidence) for name, evidence, stamp in answer["reports"])
+        return Run(reached, (work / "stdout.txt").read_text(), (work / "stderr.txt").read_text(), answer["code"])
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
+        self.process.stdout.close()

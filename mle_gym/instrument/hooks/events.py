@@ -30,8 +30,8 @@ PACKAGES = frozenset((
 class Imports:
     """Evidence of ``imported_packages``: the last statement of the program's import block bound its names.
 
-    At least one statement must have imported a package for data or machine learning. Where the program has no import
-    block at its top, the first such statement anywhere is enough.
+    At least one statement must have imported a package for data or machine learning; where the block imports none, the
+    first such statement below it is enough.
     """
 
     def __init__(self, recorder: Recorder, context: Mapping[str, Any]) -> None:
@@ -54,7 +54,8 @@ class Imports:
             if attribute != "*" and not hasattr(call.result, attribute) and f"{name}.{attribute}" not in sys.modules:
                 return  # The statement is about to fail.
         self.any = self.any or name.partition(".")[0] in PACKAGES
-        if self.any and (not self.last or self.last == (call.frame.f_lineno, name)):
+        line = call.frame.f_lineno
+        if self.any and (not self.last or line > self.last[0] or self.last == (line, name)):
             self.recorder.reach("imported_packages")
             if builtins.__import__ is self.hooked:
                 builtins.__import__ = self.plain

@@ -91,7 +91,9 @@ class Torch:
         safely, root = self.recorder.safely, torch.nn.Module
         root.register_parameter = wrap(Probe(safely(self.after_parameter)), root.register_parameter)
         torch.autograd.backward = wrap(Probe(safely(self.after_backward)), torch.autograd.backward)
-        torch.optim.optimizer.register_optimizer_step_post_hook(safely(self.after_step))
+        # ``torch.optim`` deletes the name of this module.
+        optimizers: Any = sys.modules["torch.optim.optimizer"]
+        optimizers.register_optimizer_step_post_hook(safely(self.after_step))
         forward, after, state = root.__call__, safely(self.after_forward), self
 
         def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:

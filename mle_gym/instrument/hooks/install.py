@@ -5,12 +5,12 @@ from __future__ import annotations
 import atexit
 import sys
 
-from mle_gym.instrument.hooks.core import Call, Probe, Recorder, is_function
-from mle_gym.instrument.hooks.estimators import Estimators, MethodProbe
+from mle_gym.instrument.hooks.core import Recorder
+from mle_gym.instrument.hooks.estimators import Estimators
 from mle_gym.instrument.hooks.events import Files, Imports
 from mle_gym.instrument.hooks.evidence import Evidence
 from mle_gym.instrument.hooks.frameworks import Boosting, Statsmodels, Torch
-from mle_gym.instrument.hooks.tracebacks import hidden, hide_from_excepthook, hide_from_traceback
+from mle_gym.instrument.hooks.tracebacks import hide_from_excepthook, hide_from_traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def install(report: Callable[[str, str], None], context: Mapping[str, Any]) -> N
         context: ``input_dir``, ``train_files``, ``test_files`` (relative to it), ``submission`` and, where known,
             ``train_rows``, ``test_rows`` and ``last_import``.
     """
-    hide_own_code()
     recorder = Recorder(report)
     files = Files(recorder, context)
     estimators = Estimators(recorder, Evidence(recorder, files, context))
@@ -79,14 +78,3 @@ def install(report: Callable[[str, str], None], context: Mapping[str, Any]) -> N
     atexit.register(recorder.safely(files.check_submission))
     sys.addaudithook(recorder.safely(files.on_audit))
     Imports(recorder, context).install()
-
-
-def hide_own_code() -> None:
-    """Give every function here the hidden file name."""
-    own = [*globals().values()]
-    for cls in (Call, Probe, MethodProbe, Recorder, Files, Imports, Evidence, Estimators, Statsmodels, Boosting, Torch):
-        own += vars(cls).values()
-    for value in (*own, *vars(Finder).values()):
-        function: Any = getattr(value, "__func__", value)  # the function in a static method
-        if is_function(function):
-            function.__code__ = hidden(function.__code__)

@@ -8,19 +8,13 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import CodeType, ModuleType, TracebackType
+    from types import ModuleType, TracebackType
     from typing import Any
 
-__all__ = ["hidden", "hide_from_excepthook", "hide_from_traceback"]
+__all__ = ["HIDDEN", "hide_from_excepthook", "hide_from_traceback"]
 
-# ``warnings`` skips frames with such a name when it looks for the line to blame.
 HIDDEN = "<frozen importlib._bootstrap mle_gym>"
-
-
-def hidden(code: CodeType) -> CodeType:
-    """Return the code under the hidden file name, with all code inside it."""
-    inside = tuple(hidden(value) if type(value) is type(code) else value for value in code.co_consts)
-    return code.replace(co_filename=HIDDEN, co_consts=inside)
+"""File name of the hooks' code; ``warnings`` skips frames with such a name when it looks for the line to blame."""
 
 
 def strip(error: BaseException | None, seen: set[int]) -> None:
@@ -48,8 +42,9 @@ def hide_from_excepthook() -> None:
     previous = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        error.__traceback__ = trace  # CPython shows this one, whatever else it is given.
         strip(error, set())
-        previous(kind, error, visible(trace))
+        previous(kind, error, error.__traceback__)
 
     sys.excepthook = excepthook
 
