@@ -14,7 +14,7 @@ __all__ = ["render_picture"]
 
 _WIDTH, _HEIGHT, _HEAD = 460, 230, 34
 _XLABEL = "policy version"
-_STYLE = "rect { fill: var(--page); } text.head { font: 600 15px var(--font); fill: var(--ink); }"
+_STYLE = "rect.page { fill: var(--page); } text.head { font: 600 15px var(--font); fill: var(--ink); }"
 
 
 def render_picture(run: RunData) -> str:
@@ -40,7 +40,7 @@ def render_picture(run: RunData) -> str:
         f'viewBox="0 0 {_WIDTH * len(panels)} {_HEIGHT + _HEAD}">',
         f"<title>A training run: {html.escape(', '.join(panels).lower())}</title>",
         f"<style>{theme}{_STYLE}</style>",
-        '<rect width="100%" height="100%"/>',
+        '<rect class="page" width="100%" height="100%"/>',
     ]
     for number, (title, svg) in enumerate(panels.items()):
         left = number * _WIDTH
