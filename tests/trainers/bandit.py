@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 
@@ -15,11 +15,18 @@ ARMS = {"a": (0.2, 0.0), "b": (-1.0, 0.0), "c": (1.0, 0.01), "d": (-1.0, 0.002)}
 
 
 class Bandit(gym.Env[str, str]):
-    """One step per episode; ``scale`` stretches the seconds, ``fail`` makes every step an infrastructure failure."""
+    """One step per episode.
 
-    metadata = {"render_modes": []}
+    Args:
+        scale: Stretches the seconds.
+        fail: Makes every step an infrastructure failure.
+        hang: Seconds that every step sleeps.
+        prompt: What is shown.
+    """
 
-    def __init__(self, scale: float = 1.0, fail: bool = False, hang: bool = False, prompt: str = "pull") -> None:
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+
+    def __init__(self, scale: float = 1.0, fail: bool = False, hang: float = 0.0, prompt: str = "pull") -> None:
         self.action_space = Utf8(1000)
         self.observation_space = Utf8(1000)
         self.scale = scale
@@ -35,7 +42,7 @@ class Bandit(gym.Env[str, str]):
         arm = action[:1]
         reward, seconds = ARMS.get(arm, (-2.0, 0.0))
         duration = seconds * self.scale
-        time.sleep(3600 if self.hang else duration)
+        time.sleep(self.hang or duration)
         info = dict(empty_info())
         info |= {"duration": duration, "outcome": "scored", "score": reward, "program": arm}
         if arm not in ARMS:
@@ -47,3 +54,4 @@ class Bandit(gym.Env[str, str]):
 
 
 gym.register("Bandit-v0", entry_point="tests.trainers.bandit:Bandit", nondeterministic=False, order_enforce=False)
+gym.register("SlowBandit-v0", entry_point="tests.trainers.bandit:Bandit", kwargs={"scale": 4.0}, order_enforce=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from trainers.common.admission import Admission, OldestFirst, Race
@@ -40,6 +41,7 @@ class AsyncTrainer:
         judge: Says what is valid and better.
         folder: Where everything is written.
         stages: Stage clock and watchdog.
+        core: Holds a core of the machine for a computation.
         progress: What the user sees.
         clock: Seconds since the run's start, over all its restarts.
         stopping: True when the user asked to stop.
@@ -55,6 +57,7 @@ class AsyncTrainer:
         judge: Judge,
         folder: RunFolder,
         stages: Stages,
+        core: Callable[[], AbstractContextManager[None]],
         progress: Progress,
         clock: Callable[[], float],
         stopping: Callable[[], bool],
@@ -67,12 +70,13 @@ class AsyncTrainer:
         self.judge = judge
         self.folder = folder
         self.stages = stages
+        self.core = core
         self.progress = progress
         self.clock = clock
         self.stopping = stopping
         self.audit = Audit()
         self.failures = 0
-        """Infrastructure failures in a row."""
+        """Infrastructure failures in a row, in this process: those on record were another day's."""
         self.best: dict[str, float] = {}
         """Best score of a valid sample per task, signed so that more is better."""
         self._ran = 0.0
@@ -99,7 +103,7 @@ class AsyncTrainer:
             # The executors get their next work before the learner takes its time.
             self.launch()
             # Steps 6 and 7: advantages, duration weights, the clipped loss.
-            with self.stages("learn"):
+            with self.computing("learn"):
                 learned = self.learner.update(batch)
             # Step 9: later responses come from the new policy.
             self.admission.advance()
@@ -110,13 +114,22 @@ class AsyncTrainer:
                 self.checkpoint()
         return True
 
+    @contextmanager
+    def computing(self, stage: str) -> Iterator[None]:
+        """Time a stage that needs a core; the wait for one is a stage of its own."""
+        with ExitStack() as stack:
+            with self.stages("core"):
+                stack.enter_context(self.core())
+            with self.stages(stage):
+                yield
+
     def launch(self) -> None:
         """Start as many actions as the admission rule wants and free environments allow."""
         count = min(self.admission.wanted(), self.rollout.free)
         if count < 1:
             return
         self.progress.status(f"generating {count} programs")
-        with self.stages("generate"):
+        with self.computing("generate"):
             tickets = self.rollout.launch(count)
         for ticket in tickets:
             self.admission.launch(ticket)
@@ -196,7 +209,6 @@ class AsyncTrainer:
         """All state but the policy's weights and the global random generators."""
         return {
             "seconds": self.clock(),
-            "failures": self.failures,
             "admission": self.admission.state(),
             "rollout": self.rollout.state(),
             "learner": self.learner.state(),
@@ -205,7 +217,6 @@ class AsyncTrainer:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state()``; the policy has been loaded already."""
-        self.failures = state["failures"]
         self.admission.restore(state["admission"])
         self.learner.restore(state["learner"])
         self.audit.restore(state["audit"])
@@ -230,7 +241,7 @@ class AsyncTrainer:
         if sample.reward_valid:
             self.failures = 0
             self._keep_best(sample)
-        elif sample.outcome != "cancelled":
+        elif sample.outcome != "cancelled" and not self.rollout.replaying:
             self.failures += 1
             if self.failures >= self.config.schedule.max_failures:
                 raise InfrastructureFailed(

@@ -39,14 +39,9 @@ def main(argv: Sequence[str]) -> int:
     """
     own, rest = _split(argv)
     files = parse(_Files, own, command="train")
-    if files.resume is not None:
-        if files.config is not None or files.set or [argument for argument in rest if argument not in ("-h", "--help")]:
-            raise UserError("--resume takes no other arguments: a run goes on with the configuration it started with.")
-        config = TrainConfig()
-    else:
-        config = load_config(files.config, files.set)
-    if files.resume is None or rest:
-        config = _with_flags(config, rest)
+    if files.resume is not None and (files.config is not None or files.set or set(rest) - {"-h", "--help"}):
+        raise UserError("--resume takes no other arguments: a run goes on with the configuration it started with.")
+    config = _parse(load_config(files.config, files.set), argv)
 
     from trainers.async_ppo.async_ppo import InfrastructureFailed
     from trainers.async_ppo.run import run_training
@@ -58,20 +53,19 @@ def main(argv: Sequence[str]) -> int:
         raise UserError(str(error)) from error
 
 
-def _with_flags(config: TrainConfig, flags: Sequence[str]) -> TrainConfig:
+def _parse(config: TrainConfig, argv: Sequence[str]) -> TrainConfig:
     """Apply ``--section.key value`` flags on top of a configuration."""
 
     @dataclass(frozen=True)
-    class Options:
+    class Options(_Files):
         """Train a policy on one or more tasks.
 
-        Flags override the file given with --config PATH; --set KEY=VALUE reaches free-form tables such as
-        env.kwargs and algorithm.options; --resume RUN continues a run.
+        Flags override the file. Free-form tables (env.kwargs, algorithm.options) are reached with --set.
         """
 
         values: Annotated[TrainConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=lambda: config)
 
-    return parse(Options, flags, command="train").values
+    return parse(Options, argv, command="train").values
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

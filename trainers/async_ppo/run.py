@@ -18,6 +18,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec
+from transformers.utils.logging import disable_progress_bar
 
 import mle_gym
 from mle_gym.suggest import choose
@@ -30,6 +31,7 @@ from trainers.common.executor import Executor
 from trainers.common.judge import Judge
 from trainers.common.learner import Learner
 from trainers.common.load_model import PolicyUnavailable
+from trainers.common.own_core import OwnCore
 from trainers.common.policy import Policy
 from trainers.common.progress import make_progress
 from trainers.common.replay import Diverged, Replay
@@ -56,23 +58,31 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
     Raises:
         ConfigError: Something asked for does not exist or cannot be had.
         InfrastructureFailed: Too many executions failed for reasons that are not the program's.
-        Stalled: A stage made no progress; the run was saved.
+        Stalled: A stage made no progress.
     """
     folder: RunFolder | None = None
     if resume is not None:
         folder, config = RunFolder.open(resume)
+    if not config.env.ids:
+        raise ConfigError("env.ids is empty: name at least one environment, for example with --env.ids ID.")
     try:
-        _check(config)
-        algorithm = _algorithm(config)
+        # Everything that can be asked wrongly is built before the run folder is.
+        path = Path(config.run or _default_run(config))
         if folder is None:
-            folder = RunFolder.create(Path(config.run or _default_run(config)), config)
+            RunFolder.check_new(path)
+        _check_environments(config)
+        algorithm = _algorithm(config)
+        disable_progress_bar()
+        start = _load_policy(config.policy.name, config)
+        if folder is None:
+            folder = RunFolder.create(path, config)
         while True:
             try:
-                return _Run(config, folder, algorithm).run()
+                return _Run(config, folder, algorithm, start).run()
             except Diverged as difference:
                 # The record is of another machine or version: what it promised cannot be repeated.
                 print(f"{difference} The recorded rest moves to lost.jsonl and is made anew.", flush=True)
-                algorithm = _algorithm(config)
+                algorithm, start = _algorithm(config), _load_policy(config.policy.name, config)
     finally:
         if folder is not None:
             folder.close()
@@ -81,14 +91,13 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
 class _Run:
     """One process's part of a run."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, algorithm: Algorithm) -> None:
+    def __init__(self, config: TrainConfig, folder: RunFolder, algorithm: Algorithm, start: Policy) -> None:
         self.config = config
         self.folder = folder
         self.signal = 0
         seed_everything(config.seed)
         torch.set_num_threads(config.policy.threads)
         checkpoint = folder.checkpoints.latest()
-        start = _load_policy(config.policy.name, config)
         self.policy = start if checkpoint is None else _load_policy(str(checkpoint / "policy"), config)
         reference = start.frozen_copy() if algorithm.needs_reference else None
         self.generator = TransformersGenerator(self.policy)
@@ -109,6 +118,8 @@ class _Run:
             stack.callback(pool.close)
             progress = stack.enter_context(make_progress(title))
             stack.enter_context(self._signals())
+            core = OwnCore(config.env.slots)
+            stack.callback(core.close)
             stages.watch()
             stack.callback(stages.close)
             received = 0 if self.state is None else self.state["rollout"]["received"]
@@ -126,6 +137,7 @@ class _Run:
                 judge,
                 folder,
                 stages,
+                core,
                 progress,
                 clock,
                 lambda: self.signal != 0,
@@ -143,10 +155,6 @@ class _Run:
                 done = trainer.run()
             except Diverged:
                 folder.cut(rollout.received, admission.updates)
-                raise
-            except Exception:
-                # Whatever went wrong, what was learned so far stays.
-                trainer.checkpoint()
                 raise
             trainer.checkpoint()
             if not done:
@@ -203,11 +211,13 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _check(config: TrainConfig) -> None:
-    if not config.env.ids:
-        raise ConfigError("env.ids is empty: name at least one environment, for example with --env.ids ID.")
+def _check_environments(config: TrainConfig) -> None:
     for env_id in config.env.ids:
-        _spec(env_id, {})
+        spec = _spec(env_id, config.env.kwargs)
+        try:
+            gym.make(spec).close()
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{env_id} cannot be made with these env.kwargs: {error}") from error
 
 
 def _algorithm(config: TrainConfig) -> Algorithm:
@@ -238,7 +248,7 @@ def _spec(env_id: str, kwargs: Mapping[str, Any]) -> EnvSpec:
             choose("env.ids", name, gym.registry)
         except ValueError as error:
             # The list of all ids is for `mle-gym tasks`.
-            raise ConfigError(f"{str(error).split(' Choices:')[0].rstrip('.')}; `mle-gym tasks` lists them.") from None
+            raise ConfigError(f"{str(error).split(' Choices:')[0]} `mle-gym tasks` lists all.") from None
     spec = copy.deepcopy(gym.registry[name])
     spec.kwargs = {**spec.kwargs, **kwargs}
     return spec

@@ -85,7 +85,7 @@ class Learner:
                 )
                 loss = self.algorithm.loss(batch)
                 loss.value.backward()  # type: ignore[no-untyped-call]
-                logged.append((float(batch.mask.sum()), {"loss": float(loss.value), **loss.statistics}))
+                logged.append((float(batch.mask.sum()), {"loss": float(loss.value.detach()), **loss.statistics}))
             norm = torch.nn.utils.clip_grad_norm_(list(self.policy.parameters()), self.config.max_grad_norm)
             merged = _merge(logged)
             if not (math.isfinite(float(norm)) and math.isfinite(merged["loss"])):

@@ -75,7 +75,7 @@ def ppo_clip(
         active = ((clipped < plain) & kept).sum() / count
         outside = (((ratio - 1).abs() > clip) & kept).sum() / count
         statistics = {
-            "policy_loss": float(value),
+            "policy_loss": float(value.detach()),
             "clip_share": float(outside),
             "clip_active_share": float(active),
             "approx_kl": float(((ratio - 1) - log_ratio).sum() / count),

@@ -80,7 +80,7 @@ class Replay:
         return results
 
     def cancel(self, ticket: int) -> None:
-        """Cancel on the live executor, where it can; an action that is not there yet is cancelled when it gets there."""
+        """Cancel on the live executor, where it can; what is not there yet is cancelled when it gets there."""
         if ticket not in self._sent:
             return
         if not self._handed_over:

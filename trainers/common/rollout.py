@@ -92,6 +92,11 @@ class Rollout:
         return len(self._flights)
 
     @property
+    def replaying(self) -> bool:
+        """True while the group received last was on record already."""
+        return self.received <= self._recorded
+
+    @property
     def free(self) -> int:
         """Environments without an action."""
         return sum(len(envs) for envs in self._free.values())

@@ -46,6 +46,12 @@ class RunFolder:
         self.checkpoints = Checkpoints(path / "checkpoints")
         self._writer: Any = None
 
+    @staticmethod
+    def check_new(path: Path) -> None:
+        """Raise ``ConfigError`` where a new run cannot go."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ConfigError(f"{path} is not empty; choose another --run, or continue it with --resume {path}.")
+
     @classmethod
     def create(cls, path: Path, config: TrainConfig) -> RunFolder:
         """Make a new run.
@@ -53,8 +59,7 @@ class RunFolder:
         Raises:
             ConfigError: The folder holds something already.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ConfigError(f"{path} is not empty; choose another --run, or continue it with --resume {path}.")
+        cls.check_new(path)
         path.mkdir(parents=True, exist_ok=True)
         (path / "config.toml").write_text(config.to_toml(), encoding="utf-8")
         return cls(path)

@@ -1,0 +1,189 @@
+"""Invariants under arbitrary events, and the bias of a race against closed-form numbers."""
+
+from __future__ import annotations
+
+import heapq
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainers.common.admission import Admission, OldestFirst, Race
+
+RULES = st.one_of(
+    st.builds(
+        Race,
+        st.integers(1, 6),
+        st.floats(1, 4, allow_nan=False),
+        st.sampled_from(["keep", "cancel"]),
+    ),
+    st.builds(OldestFirst, st.integers(1, 6), st.integers(0, 4), st.one_of(st.none(), st.integers(1, 8))),
+)
+
+
+def clone(rule: Admission) -> Admission:
+    """The same rule, its state through JSON."""
+    if isinstance(rule, Race):
+        other: Admission = Race(rule.batch_size, rule.multiplier, rule.leftovers)
+    else:
+        assert isinstance(rule, OldestFirst)
+        other = OldestFirst(rule.batch_size, rule.lookahead, rule.total)
+    other.restore(json.loads(json.dumps(rule.state())))
+    return other
+
+
+@settings(max_examples=200, deadline=None)
+@given(RULES, st.data())
+def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject) -> None:
+    ticket = 0
+    trained: set[int] = set()
+    masked: set[int] = set()
+    dropped: set[int] = set()
+    for _ in range(data.draw(st.integers(1, 80))):
+        events = []
+        if rule.wanted() > 0:
+            events.append("launch")
+        if rule.running or rule.late:
+            events.append("complete")
+        if rule.ready():
+            events.append("take")
+        if rule.updating:
+            events.append("advance")
+        finished = isinstance(rule, OldestFirst) and rule.total is not None and rule.updates == rule.total
+        if not events:
+            assert finished, "a rule that waits for nothing"
+            break
+        if not rule.updating and not finished:
+            assert rule.ready() or rule.wanted() > 0 or rule.running  # invariant 4
+        event = data.draw(st.sampled_from(events))
+        if data.draw(st.booleans()):
+            twin = clone(rule)  # invariant 6: the twin takes over
+            assert twin.state() == rule.state()
+            rule = twin
+        if event == "launch":
+            rule.launch(ticket)
+            ticket += 1
+        elif event == "complete":
+            chosen = data.draw(st.sampled_from(sorted({*rule.running, *rule.late})))
+            valid = data.draw(st.booleans())
+            late = chosen in rule.late
+            assert rule.complete(chosen, valid=valid) == (valid and not late)
+            if not late and not valid:
+                masked.add(chosen)
+        elif event == "take":
+            oldest = sorted(rule.waiting)[: rule.batch_size]
+            first = rule.waiting[: rule.batch_size]
+            taken = rule.take()
+            assert len(set(taken.batch)) == rule.batch_size  # invariant 2
+            assert not set(taken.batch) & trained
+            assert list(taken.batch) == (oldest if isinstance(rule, OldestFirst) else list(first))
+            trained |= set(taken.batch)
+            dropped |= {*taken.dropped_running, *taken.dropped_waiting}
+            if isinstance(rule, OldestFirst):
+                assert not dropped  # invariant 5
+        else:
+            rule.advance()
+        places = [set(rule.running), set(rule.waiting), trained, masked, dropped]
+        assert sum(map(len, places)) == len(set().union(*places)) == ticket  # invariant 1
+        assert len(rule.running) + len(rule.waiting) <= rule.in_flight_max  # invariant 3
+        assert (rule.launched, rule.trained, rule.masked, rule.dropped) == (
+            ticket,
+            len(trained),
+            len(masked),
+            len(dropped),
+        )
+
+
+def test_wrong_events_are_refused() -> None:
+    rule = Race(2, 1.0)
+    with pytest.raises(RuntimeError, match="No batch is ready: 0 of 2"):
+        rule.take()
+    with pytest.raises(RuntimeError, match="without take"):
+        rule.advance()
+    with pytest.raises(KeyError, match="Ticket 7 is not in flight"):
+        rule.complete(7, valid=True)
+    rule.launch(0)
+    with pytest.raises(ValueError, match="in flight already"):
+        rule.launch(0)
+    rule.launch(1)
+    with pytest.raises(ValueError, match="No action may start"):
+        rule.launch(2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Race(0), "batch_size"),
+        (lambda: Race(2, 0.5), "multiplier"),
+        (lambda: Race(2, 2, "drop"), "leftovers"),  # type: ignore[arg-type]
+        (lambda: OldestFirst(2, -1), "lookahead"),
+    ],
+)
+def test_impossible_rules_are_refused(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()  # type: ignore[operator]
+
+
+def slow_share(rule: Admission, updates: int, *, slots: int | None = None, seed: int = 0) -> float:
+    """Share of 10 s actions among the trained ones, when half of the launched take 10 s and half 1 s.
+
+    Events happen at exact times; updates take none. ``slots`` limits how many run at once, None is no limit.
+    """
+    rng = np.random.default_rng(seed)
+    clock, ticket = 0.0, 0
+    seconds: dict[int, float] = {}
+    running: list[tuple[float, int]] = []
+    queue: list[int] = []
+    slow = trained = 0
+    while rule.updates < updates:
+        for _ in range(rule.wanted()):
+            seconds[ticket] = 10.0 if rng.random() < 0.5 else 1.0
+            rule.launch(ticket)
+            queue.append(ticket)
+            ticket += 1
+        while queue and (slots is None or len(running) < slots):
+            chosen = queue.pop(0)
+            if chosen not in rule.late:
+                # Ties must not favour early tickets of the same duration over chance.
+                heapq.heappush(running, (clock + seconds[chosen] + 1e-6 * rng.random(), chosen))
+        clock, done = heapq.heappop(running)
+        rule.complete(done, valid=True)
+        while rule.ready():
+            taken = rule.take()
+            gone = set(taken.dropped_running)
+            running = [item for item in running if item[1] not in gone]
+            heapq.heapify(running)
+            for cancelled in gone:
+                rule.complete(cancelled, valid=False)
+            slow += sum(seconds[item] > 5 for item in taken.batch)
+            trained += len(taken.batch)
+            rule.advance()
+    return slow / trained
+
+
+@pytest.mark.parametrize(("multiplier", "share"), [(1.0, 0.5), (1.25, 0.375), (1.5, 0.25), (2.0, 0.025), (3.0, 0.0)])
+def test_cancelling_the_losers_of_a_race_starves_slow_actions(multiplier: float, share: float) -> None:
+    """m B launched, half of them fast: min(B, fast) of the first B are fast. At m = 2 the mean of a cut binomial,
+    0.4 * sqrt(2 B) / 2 / B below one half of 2 B, which is 0.025 at B = 128."""
+    measured = slow_share(Race(128, multiplier, "cancel"), updates=60)
+    assert measured == pytest.approx(share, abs=0.012)
+
+
+def test_keeping_the_losers_restores_their_share() -> None:
+    assert slow_share(Race(32, 2.0, "keep"), updates=400) == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("slots", [None, 4, 16])
+def test_oldest_first_trains_what_it_launches(slots: int | None) -> None:
+    assert slow_share(OldestFirst(32, 1), updates=300, slots=slots) == pytest.approx(0.5, abs=0.02)
+
+
+def test_oldest_first_starts_nothing_that_no_update_would_train() -> None:
+    rule = OldestFirst(2, lookahead=3, total=3)
+    for ticket in range(6):
+        rule.launch(ticket)
+    assert rule.wanted() == 0
+    rule.complete(5, valid=False)  # masked: its place is free again
+    assert rule.wanted() == 1
