@@ -37,10 +37,12 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
     control = socket.socket(fileno=control_fd)
     isolated = tier == "namespaces"
     ready: dict[str, Any] = {"type": "ready", "python": list(sys.version_info[:3]), "path": [p for p in sys.path if p]}
-    unavailable = users.enter_own_namespace() if isolated else ""
-    if unavailable:
-        wire.send(control, {**ready, "unavailable": unavailable})
-        os._exit(0)
+    if isolated:
+        unavailable = users.enter_own_namespace()
+        if unavailable:
+            wire.send(control, {**ready, "unavailable": unavailable})
+            os._exit(0)
+        _become_first(control)
     surroundings = Surroundings(warm=warm)
     if isolated:
         surroundings.layout = namespaces.layout()
@@ -52,7 +54,6 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
             surroundings.zygote.close()
             zygote.main(ours)
         ours.close()
-        # The list of loaded files is long: it comes over a stream of its own in the first packet's descriptor.
         ready.update(zygote.receive_ready(surroundings.zygote))
     elif warm:
         ready.update(zygote.import_libraries())
@@ -61,6 +62,16 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
     gc.freeze()
     wire.send(control, ready)
     _serve(control, surroundings)
+
+
+def _become_first(control: socket.socket) -> None:
+    """Go on as process 1 of the new pid namespace: when it ends, the kernel ends everything below it."""
+    pid = os.fork()
+    if pid:
+        control.close()
+        os.waitpid(pid, 0)
+        os._exit(0)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _serve(control: socket.socket, surroundings: Surroundings) -> NoReturn:
@@ -102,7 +113,10 @@ def _supervise(parent: int, run: int, inherited: tuple[int, ...], surroundings: 
         for fd in inherited:
             os.close(fd)
         caller = socket.socket(fileno=run)
-        wire.send(caller, {"type": "hello", "pid": os.getpid()})
+        pidfds = [os.pidfd_open(os.getpid())] if hasattr(os, "pidfd_open") else []
+        socket.send_fds(caller, [b"h"], pidfds)
+        for fd in pidfds:
+            os.close(fd)
         request = wire.receive(caller)
         if request is not None:
             Run(caller, request, surroundings).execute()

@@ -39,6 +39,10 @@ def main(
         # A handler would let the program reach process 1; the default action cannot.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        if root is not None:
+            proc = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            socket.send_fds(control, [b"p"], [proc])
+            os.close(proc)
         if control.recv(1) != b"g":
             os._exit(1)
         if root is not None:

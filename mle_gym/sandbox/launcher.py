@@ -199,7 +199,7 @@ class WarmProcess:
 
 def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Event | None) -> dict[str, Any]:
     deadline = _Deadline("to appear", time.monotonic() + _HELLO_LIMIT)
-    started, cancelled, finished = False, False, False
+    greeted = started = cancelled = finished = False
     supervisor: int | None = None
     poll = select.poll()
     poll.register(sock.fileno(), select.POLLIN)
@@ -216,14 +216,17 @@ def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Ev
                     sock.sendall(b"c")
                     deadline = _Deadline("to cancel", time.monotonic() + _KILL_LIMIT)
                 continue
-            message = wire.receive(sock)
+            if not greeted:
+                data, fds, _, _ = socket.recv_fds(sock, 1, 1)
+                greeted, supervisor = bool(data), fds[0] if fds else None
+                deadline = _Deadline("to build the sandbox", time.monotonic() + _SETUP_LIMIT)
+                if greeted:
+                    continue
+            message = wire.receive(sock) if greeted else None
             if message is None:
                 raise Lost("the supervisor was killed", started)
             kind, now = message["type"], time.monotonic()
-            if kind == "hello":
-                supervisor = _pidfd(message["pid"])
-                deadline = _Deadline("to build the sandbox", now + _SETUP_LIMIT)
-            elif kind == "started":
+            if kind == "started":
                 started = True
                 if not cancelled:
                     deadline = _Deadline("to end the program", now + request["limits"]["time"] + _KILL_LIMIT)
@@ -240,15 +243,6 @@ def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Ev
             if not finished:
                 _kill(supervisor)
             os.close(supervisor)
-
-
-def _pidfd(pid: int) -> int | None:
-    if not hasattr(os, "pidfd_open"):
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None  # it has died already, which its socket will tell
 
 
 def _kill(pidfd: int) -> None:

@@ -174,6 +174,12 @@ def build_root(spec: RootSpec) -> int:
     for folder in ("/proc", "/dev", "/etc", "/sys", "/run", "/var/tmp", "/.writable", "/.masks", WORKDIR, HOME, "/tmp"):
         os.makedirs(root + folder, exist_ok=True)
     syscalls.mount("proc", root + "/proc", "proc", quiet | syscalls.MS_NOEXEC)
+    for name in ("sys", "sysrq-trigger", "irq", "bus"):
+        # A second lock: where the program's user is the host's root, files here would be writable.
+        path = f"{root}/proc/{name}"
+        if os.path.exists(path):
+            syscalls.mount(path, path, None, syscalls.MS_BIND)
+            syscalls.restrict_mount(path, syscalls.MS_RDONLY | quiet)
     writable = root + "/.writable"
     if spec.scratch:
         syscalls.mount(f"/proc/self/fd/{scratch_fd}", writable, None, syscalls.MS_BIND)

@@ -130,10 +130,8 @@ class Run:
             control_end.close()
             self.ends = [out_end, err_end, report_end.detach()]
             if user is not None:
-                user.map(pid)
-            if self.zygote is not None:
-                self.ends += [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in zygote.NAMESPACES]
-            else:
+                self._map(user)
+            if self.zygote is None:
                 self._close_ends()
             self.control.send(b"g")
             final = self._watch()
@@ -150,6 +148,16 @@ class Run:
         if sys.platform.startswith("linux"):
             syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
         return os.fork()
+
+    def _map(self, user: users.User) -> None:
+        """Give the first process its user, and take hold of its namespaces while it lets us."""
+        _, fds = _receive(self.control)
+        if not fds:
+            raise OSError("the first process of the sandbox was killed")
+        user.map(fds[0])
+        if self.zygote is not None:
+            self.ends += [os.open(f"ns/{kind}", os.O_RDONLY, dir_fd=fds[0]) for kind in zygote.NAMESPACES]
+        os.close(fds[0])
 
     def _close_ends(self) -> None:
         for fd in self.ends:

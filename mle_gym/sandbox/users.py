@@ -22,13 +22,13 @@ class User:
     dropped: bool
     """True when they are not the caller's own."""
 
-    def map(self, pid: int) -> None:
-        """Write the user map of the new user namespace of ``pid``."""
+    def map(self, proc: int) -> None:
+        """Write the user map of the process whose ``/proc`` folder is open as ``proc``."""
         inside = namespaces.INSIDE_ID
         if not self.dropped:
-            _write(f"/proc/{pid}/setgroups", "deny")
-        _write(f"/proc/{pid}/uid_map", f"{inside} {self.uid} 1")
-        _write(f"/proc/{pid}/gid_map", f"{inside} {self.gid} 1")
+            _write("setgroups", "deny", proc)
+        _write("uid_map", f"{inside} {self.uid} 1", proc)
+        _write("gid_map", f"{inside} {self.gid} 1", proc)
 
 
 def choose() -> User:
@@ -42,21 +42,27 @@ def choose() -> User:
 
 
 def enter_own_namespace() -> str:
-    """As an ordinary user, enter a user namespace that holds one's own ids, to have a say over those of the runs.
+    """Make the coming children live in a pid namespace of their own, which dies with the first of them.
+
+    An ordinary user first enters a user namespace that holds its own ids, to have a say over those of the runs.
 
     Returns:
         Why that is not possible, or "".
     """
     uid, gid = os.geteuid(), os.getegid()
-    if uid == 0:
-        return ""
     try:
-        syscalls.unshare(syscalls.CLONE_NEWUSER)
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{uid} {uid} 1")
-        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+        syscalls.unshare(syscalls.CLONE_NEWPID)
+    except PermissionError:
+        try:
+            syscalls.unshare(syscalls.CLONE_NEWUSER)
+            _write("/proc/self/setgroups", "deny")
+            _write("/proc/self/uid_map", f"{uid} {uid} 1")
+            _write("/proc/self/gid_map", f"{gid} {gid} 1")
+            syscalls.unshare(syscalls.CLONE_NEWPID)
+        except OSError as error:
+            return f"the kernel gives this user no namespaces ({error.strerror})"
     except OSError as error:
-        return f"the kernel gives this user no user namespaces ({error.strerror})"
+        return f"the kernel gives no namespaces ({error.strerror})"
     return ""
 
 
@@ -71,8 +77,8 @@ def _free(map_file: str) -> int | None:
     return start + count - 1 - os.getpid() % min(count - 1, 32768) if count > 1 else None
 
 
-def _write(path: str, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+def _write(path: str, text: str, folder: int | None = None) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         os.write(fd, text.encode())
     finally:
