@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ def load_model(name_or_folder: str | Path, *, dtype: str = "auto", device: str =
         if extra:
             extra = {**extra, "quantization_config": _dequantise(extra["gguf_file"])}
             wanted = torch.float32 if wanted == "auto" else wanted
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=wanted, **extra)
+        with _quiet():
+            model = AutoModelForCausalLM.from_pretrained(source, dtype=wanted, **extra)
     except (OSError, ValueError, ImportError) as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise PolicyUnavailable(
@@ -48,6 +51,20 @@ def load_model(name_or_folder: str | Path, *, dtype: str = "auto", device: str =
             "Hugging Face name that can be downloaded, a folder, or a .gguf file."
         ) from error
     return model.to(place).eval(), tokenizer
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars: they are drawn even where nobody watches, and mix with logs."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _locate(name: str) -> tuple[str, dict[str, Any]]:
