@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from mle_gym.rewards import get_reward
 from mle_gym.sandbox.base import Execution, Status
 from mle_gym.shared import shared_data, shared_instrumenter, shared_sandbox
 from mle_gym.spaces import MAX_LENGTH, Utf8
-from mle_gym.suggest import choose
+from mle_gym.suggest import choose, unknown_argument
 from mle_gym.tasks import get_task
 from mle_gym.tasks.task import TaskData
 from mle_gym.verdict import SUBMISSION, Verdict
@@ -144,7 +144,10 @@ class MLEEnv(gym.Env[str, str]):
         max_steps: int = 1,
         token_budget: int = 1024,
         render_mode: str | None = None,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            raise TypeError(unknown_argument(name, [field.name for field in fields(EnvConfig)]))
         self.task = get_task(task)
         self.config = EnvConfig(
             data=data,
@@ -195,8 +198,9 @@ class MLEEnv(gym.Env[str, str]):
 
         Raises:
             TaskUnavailable: The task's data cannot be had here.
-            ValueError: The task has no such reward split, or lacks what the reward needs; or the instrumenter needs a
-                model.
+            ValueError: The task has no such reward split, or lacks what the reward needs; the instrumenter needs a
+                model; there is no such sandbox.
+            SandboxUnavailable: A backend other than ``local`` cannot be had here.
         """
         super().reset(seed=seed)
         self._seed = int(self.np_random.integers(2**31)) if seed is None else seed % 2**32
@@ -204,6 +208,8 @@ class MLEEnv(gym.Env[str, str]):
             choose("options key", key, ["previous"])
         if self.instrumenter is None:
             self.instrumenter = shared_instrumenter(self.config.instrumenter)
+        if self.config.sandbox != "local":
+            shared_sandbox(self.config)  # A backend elsewhere may be missing or out of reach: say so before any step.
         if self._data is None:
             self._data = self._load()
             self._prompt = render_solve(

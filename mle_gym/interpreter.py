@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import threading
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,6 +42,7 @@ _PROBE = (
 )
 _CHECK = "import sys; compile(sys.stdin.buffer.read(), '<program>', 'exec', dont_inherit=True)"
 _FILE = "<mle_gym program>"
+_filter_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def _find(kind: type[Interpreter], path: str) -> Interpreter:
 
 def _compile_here(source: str) -> str:
     # A permanent filter, narrow and put in front: warnings.catch_warnings would swap the filters of all threads.
-    warnings.filterwarnings("ignore", module=_FILE)
+    with _filter_lock:
+        warnings.filterwarnings("ignore", module=_FILE)
     try:
         compile(source, _FILE, "exec", dont_inherit=True)
     except SyntaxError as error:

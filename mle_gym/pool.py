@@ -32,6 +32,7 @@ from mle_gym.info import empty_info
 from mle_gym.outcome import Outcome
 from mle_gym.sandbox.base import SandboxUnavailable
 from mle_gym.spaces import Utf8
+from mle_gym.step_result import StepResult
 from mle_gym.tasks.task import TaskUnavailable
 
 __all__ = ["EnvPool", "StepResult"]
@@ -41,31 +42,6 @@ _logger = logging.getLogger(__name__)
 EnvFactory = str | EnvSpec | Callable[[], gym.Env[Any, Any]]
 _FATAL = (SandboxUnavailable, TaskUnavailable)
 """Errors that every later step would meet again: they reach the caller."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What came of one ticket."""
-
-    ticket: int
-    """As ``send`` returned it; -1 for the result of a reset."""
-    env_index: int
-    obs: Any
-    """What ``step`` (or ``reset``) returned; after an error, the last observation before it."""
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: dict[str, Any]
-    next_obs: Any
-    """What the next action answers: ``obs``, or the new episode's first observation where this one ended."""
-    next_info: dict[str, Any] = field(default_factory=dict)
-    """``info`` of the auto-reset; empty where there was none."""
-    queued: float = float("nan")
-    """Stamps from ``time.monotonic()``: handed to the pool ..."""
-    started: float = float("nan")
-    """... taken by a worker (nan: never) ..."""
-    ended: float = float("nan")
-    """... answered."""
 
 
 @dataclass(slots=True, eq=False)

@@ -120,7 +120,7 @@ def test_ours_is_what_make_vec_makes() -> None:
 
 
 def test_seeds() -> None:
-    envs = gym.make_vec(ID, num_envs=2, cores=0)
+    envs: Any = gym.make_vec(ID, num_envs=2, cores=0)
     show = answer("import os\nprint(os.environ['MLE_SEED'])")
     for seed, expected in ((3, ["3", "4"]), ([8, 8], ["8", "8"])):
         envs.reset(seed=seed)

@@ -310,6 +310,15 @@ def test_normalized_and_medal_rewards(make: Make) -> None:
         assert env.step("words")[1] == -1.0
 
 
+def test_unknown_names_are_met_early(make: Make) -> None:
+    with pytest.raises(TypeError, match=r"There is no argument 'rewards'; did you mean 'reward'\?"):
+        make(rewards="paper")
+    with pytest.raises(ValueError, match="did you mean 'probe'"):
+        make(instrumenter="prob").reset()
+    with pytest.raises(ValueError, match="did you mean 'local'"):
+        make(sandbox="lokal").reset()
+
+
 def test_llm_needs_a_model(make: Make) -> None:
     from mle_gym.instrument.llm import MARKERS, LLMInstrumenter
 

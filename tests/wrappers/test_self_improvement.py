@@ -125,10 +125,12 @@ def test_shared_archive_in_a_pool() -> None:
 
 def test_many_threads_add_to_one_archive() -> None:
     archive = Archive(50)
-    threads = [
-        threading.Thread(target=lambda k=k: [archive.add(_solution(k + i / 1000)) for i in range(100)])
-        for k in range(8)
-    ]
+
+    def add_hundred(first: int) -> None:
+        for i in range(100):
+            archive.add(_solution(first + i / 1000))
+
+    threads = [threading.Thread(target=add_hundred, args=(first,)) for first in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
