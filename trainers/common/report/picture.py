@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 
 from trainers.common.report.curves import Curves
 from trainers.common.report.data import RunData
 from trainers.common.report.plots import line_plot, stacked_plot
 
-__all__ = ["render_picture"]
+__all__ = ["render_picture", "standalone"]
 
 _WIDTH, _HEIGHT, _HEAD = 460, 230, 34
 _XLABEL = "policy version"
@@ -34,11 +35,20 @@ def render_picture(run: RunData) -> str:
             x, curves.families, title="Model families", xlabel=_XLABEL, ylabel="share of programs"
         ),
     }
+    return standalone(panels)
+
+
+def standalone(panels: Mapping[str, str]) -> str:
+    """Return plots side by side as one SVG file that needs no page around it.
+
+    Args:
+        panels: Title -> plot, from :mod:`trainers.common.report.plots`.
+    """
     theme = files("trainers.common.report").joinpath("templates", "theme.css").read_text(encoding="utf-8")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
         f'viewBox="0 0 {_WIDTH * len(panels)} {_HEIGHT + _HEAD}">',
-        f"<title>A training run: {html.escape(', '.join(panels).lower())}</title>",
+        f"<title>{html.escape(', '.join(panels))}</title>",
         f"<style>{theme}{_STYLE}</style>",
         '<rect class="page" width="100%" height="100%"/>',
     ]
