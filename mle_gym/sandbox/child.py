@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import errno
+import importlib.util
 import io
 import json
 import linecache
@@ -82,15 +83,36 @@ def _prepare(job: dict[str, Any]) -> None:
         del sys.path[0]
     sys.path.insert(0, job["workdir"])
     random.seed(job["seed"])
-    try:
-        import numpy
-    except ImportError:
-        pass  # a program without numpy has no numpy generator to seed
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(job["seed"] % 2**32)
     else:
-        numpy.random.seed(job["seed"] % 2**32)
+        sys.meta_path.insert(0, _SeedNumpy(job["seed"]))  # type: ignore[arg-type]
     if job["threads"] > 1 and "threadpoolctl" in sys.modules:
         # Libraries that the warm process loaded have read their thread variables already.
         sys.modules["threadpoolctl"].threadpool_limits(job["threads"])
+
+
+class _SeedNumpy:
+    """Import hook that seeds numpy's global generator when, and only if, the program imports numpy."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed % 2**32
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find numpy as the other hooks do, and seed it once it is loaded."""
+        if name != "numpy":
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_seed(module: Any) -> None:
+                load(module)
+                module.random.seed(self.seed)
+
+            spec.loader.exec_module = load_and_seed  # type: ignore[method-assign]
+        return spec
 
 
 def _main_module(job: dict[str, Any]) -> dict[str, Any]:

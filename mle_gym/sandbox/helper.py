@@ -7,6 +7,7 @@ a secret. It stays small because a supervisor is a fork of it; the libraries liv
 from __future__ import annotations
 
 import gc
+import glob
 import os
 import select
 import signal
@@ -46,6 +47,9 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
     surroundings = Surroundings(warm=warm)
     if isolated:
         surroundings.layout = namespaces.layout()
+        for bind in surroundings.layout.binds:
+            # Only the top is looked at: a tree that was installed with a tight umask is tight throughout.
+            bind.private = users.is_private(bind.source, deep=False) or _tight_packages(bind.source)
     if warm and isolated:
         surroundings.zygote, ours = socket.socketpair(socket.AF_UNIX, wire.PACKET)
         surroundings.zygote_pid = os.fork()
@@ -62,6 +66,10 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
     gc.freeze()
     wire.send(control, ready)
     _serve(control, surroundings)
+
+
+def _tight_packages(library: str) -> bool:
+    return any(users.is_private(path, deep=False) for path in glob.glob(f"{library}/python3*/site-packages"))
 
 
 def _become_first(control: socket.socket) -> None:

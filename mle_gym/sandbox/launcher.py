@@ -125,8 +125,11 @@ class WarmProcess:
                 if ready is None:
                     why = self._last_error()
                     self._end()
-                    raise SandboxUnavailable(f"the sandbox's process of {self.key[0]} does not start{why}.")
+                    raise SandboxUnavailable(f"the sandbox's process of {self.key[0]} does not start{why}")
                 self._control.settimeout(None)
+                if "unavailable" in ready:
+                    self._end()
+                    raise SandboxUnavailable(ready["unavailable"])
                 self.ready = ready
             return self.ready
 

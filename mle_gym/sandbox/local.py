@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import os
 import shutil
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import ClassVar
 
-from . import launcher
-from .base import Execution, ExecutionTiming, Limits, Program, Reached, Sandbox, SandboxUnavailable, Status
-from .cores import CoreLease
+from . import selftest
+from .base import Execution, Limits, Program, Sandbox, SandboxUnavailable
+from .runner import Runner
 
 __all__ = ["LocalSandbox"]
-
-_PRIVATE_PACKAGES = ("mle_gym", "trainers", "benchmarks")
-_MEMORY_DISK_MB = 1024
-_ATTEMPTS = 3
 
 
 class LocalSandbox(Sandbox):
@@ -34,11 +31,12 @@ class LocalSandbox(Sandbox):
         python: Interpreter that programs run in; this one by default. It must be Python 3.9 or later.
         allow_unsafe: Where the kernel refuses namespaces, run with time, memory and output limits but **no
             isolation** (tier ``limits``) instead of raising; ``hidden`` is not enforced then.
-        require: Properties (keys of :meth:`enforcement`) that must be enforced.
+        require: Properties (keys of :meth:`enforcement`) that must be enforced even with ``allow_unsafe``.
         warm: False starts a new interpreter for every program, which costs the import time of each.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate programs, or not as ``require`` asks.
+        ValueError: ``require`` names an unknown property.
     """
 
     name: ClassVar[str] = "local"
@@ -51,13 +49,37 @@ class LocalSandbox(Sandbox):
         require: tuple[str, ...] = (),
         warm: bool = True,
     ) -> None:
-        self._closed = False
-        self._python = _interpreter(python)
-        self._warm = warm
-        self._tier = "namespaces" if sys.platform.startswith("linux") else "limits"
-        self._enforcement: Mapping[str, str] = {}
-        self._process = launcher.acquire(self._python, self._tier, warm)
-        self._process.start()
+        self._runner: Runner | None = None
+        if os.name != "posix":
+            raise SandboxUnavailable('the local sandbox needs a POSIX system; use sandbox="docker" or "e2b" here.')
+        _check_names(require)
+        path = _interpreter(python)
+        # The warm process imports its libraries while the probe runs.
+        runner = Runner(path, "namespaces", warm) if sys.platform.startswith("linux") else None
+        try:
+            if runner is None:
+                raise SandboxUnavailable(f"namespaces need Linux, and this is {sys.platform}")
+            report = selftest.measure(path, "namespaces")
+        except SandboxUnavailable as error:
+            if runner is not None:
+                runner.close()
+            if not allow_unsafe:
+                raise SandboxUnavailable(
+                    f"{error}; programs cannot be isolated here: allow user namespaces, use another sandbox, or pass "
+                    "allow_unsafe=True to run them without isolation."
+                ) from error
+            report = selftest.measure(path, "limits")
+            runner = Runner(path, "limits", warm)
+        missing = [name for name, how in report.items() if how == "none" and (name in require or not allow_unsafe)]
+        if missing:
+            runner.close()
+            raise SandboxUnavailable(
+                f"the {runner.tier} tier does not enforce {', '.join(missing)} on this machine; use another sandbox"
+                + ("." if allow_unsafe else " or pass allow_unsafe=True.")
+            )
+        self._runner = runner
+        self._tier = runner.tier
+        self._enforcement = MappingProxyType(report)
 
     @property
     def tier(self) -> str:
@@ -65,7 +87,7 @@ class LocalSandbox(Sandbox):
         return self._tier
 
     def enforcement(self) -> Mapping[str, str]:
-        """Property -> ``kernel``, ``polled`` or ``none``, measured once per process by a probe program."""
+        """Property -> ``kernel``, ``polled`` or ``none``, measured once per process by probe programs."""
         return self._enforcement
 
     def run(
@@ -85,119 +107,34 @@ class LocalSandbox(Sandbox):
         Raises:
             ValueError: A bad argument.
             RuntimeError: After :meth:`close`.
-            SandboxUnavailable: A hidden path cannot be masked.
+            SandboxUnavailable: A hidden path cannot be masked, or an input cannot be shown to the program.
         """
-        if self._closed:
+        if self._runner is None:
             raise RuntimeError("this sandbox is closed; make a new one.")
-        request = self._request(program, files, limits, artifacts_dir, collect, max_artifact_mb, hidden)
-        submitted = time.monotonic()
-        try:
-            lease = CoreLease.acquire(limits.cores, cancel=cancel)
-        except TimeoutError:
-            queue = time.monotonic() - submitted
-            return Execution(Status.CANCELLED, message="the run was cancelled", timing=ExecutionTiming(queue=queue))
-        with lease:
-            request["cores"] = list(lease.cores)
-            return self._execute(request, submitted, time.monotonic(), cancel)
+        execution = self._runner.run(
+            program,
+            files=files,
+            limits=limits,
+            artifacts_dir=artifacts_dir,
+            collect=collect,
+            max_artifact_mb=max_artifact_mb,
+            hidden=hidden,
+            cancel=cancel,
+        )
+        enforcement = dict(self._enforcement)
+        if not self._runner.disk_in_memory(limits):
+            enforcement["disk"] = "polled"
+        return dataclasses.replace(execution, enforcement=enforcement)
 
     def close(self) -> None:
         """Let go of the warm process; the last sandbox to do so ends it."""
-        if not self._closed:
-            self._closed = True
-            launcher.release(self._process)
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if getattr(self, "_runner", None) is not None:
             self.close()
-
-    def _request(
-        self,
-        program: Program,
-        files: Mapping[str, Path],
-        limits: Limits,
-        artifacts_dir: Path,
-        collect: tuple[str, ...],
-        max_artifact_mb: int,
-        hidden: tuple[Path, ...],
-    ) -> dict[str, Any]:
-        _check_limits(limits)
-        if not Path(artifacts_dir).is_dir():
-            raise ValueError(f"artifacts_dir={artifacts_dir} is not a folder.")
-        for name in (*files, *collect):
-            if not _is_plain(name):
-                raise ValueError(f"{name!r} is not a path inside the working folder.")
-        sources: dict[str, str] = {}
-        for name, path in files.items():
-            sources[name] = os.path.realpath(path)
-            if not os.path.exists(sources[name]):
-                raise ValueError(f"files[{name!r}]={path} does not exist.")
-        return {
-            "program": {
-                "source": program.source,
-                "hooks": program.hooks,
-                "context": dict(program.context),
-                "seed": program.seed,
-                "env": dict(program.env),
-            },
-            "limits": {
-                name: getattr(limits, name)
-                for name in ("time", "memory_mb", "disk_mb", "output_kb", "processes", "gpus")
-            },
-            "files": sources,
-            "hidden": _expand_hidden(hidden),
-            "artifacts_dir": os.path.abspath(artifacts_dir),
-            "collect": list(collect),
-            "max_artifact_mb": max_artifact_mb,
-        }
-
-    def _execute(
-        self, request: dict[str, Any], submitted: float, leased: float, cancel: threading.Event | None
-    ) -> Execution:
-        timing = ExecutionTiming(queue=leased - submitted)
-        shared = not request["cores"]
-        for attempt in range(1, _ATTEMPTS + 1):
-            scratch = ""
-            try:
-                ready = self._process.wait_ready()
-                request["packages"] = _private_packages(ready["path"])
-                if self._tier == "limits" or request["limits"]["disk_mb"] > _MEMORY_DISK_MB:
-                    scratch = tempfile.mkdtemp(prefix="mle_gym-run-")
-                request["scratch"] = scratch
-                result = self._process.run(request, cancel)
-                break
-            except launcher.Lost as lost:
-                # Before its start a program has had no effect, so it is safe to try again.
-                if lost.started or attempt == _ATTEMPTS or (cancel is not None and cancel.is_set()):
-                    return Execution(Status.INFRASTRUCTURE_ERROR, message=str(lost), timing=timing, shared=shared)
-            finally:
-                if scratch:
-                    shutil.rmtree(scratch, ignore_errors=True)
-        if "unavailable" in result:
-            raise SandboxUnavailable(result["unavailable"] + ".")
-        start, end = result["start"] or result["end"], result["end"]
-        timing = ExecutionTiming(
-            queue=leased - submitted,
-            setup=max(0.0, start - leased),
-            duration=max(0.0, end - start),
-            teardown=max(0.0, time.monotonic() - end),
-        )
-        artifacts = {name: Path(request["artifacts_dir"]) / name for name in result["artifacts"]}
-        return Execution(
-            status=Status(result["status"]),
-            exit_code=result["exit_code"],
-            stdout=result["stdout"],
-            stderr=result["stderr"],
-            message=result["message"],
-            timing=timing,
-            cpu_time=result["cpu"],
-            peak_memory=result["peak"],
-            milestones=tuple(Reached(*item) for item in result["milestones"]),
-            artifacts=artifacts,
-            refused=result["refused"],
-            enforcement=self._enforcement,
-            shared=shared,
-            warm=result["warm"],
-        )
 
 
 def _interpreter(python: str | os.PathLike[str] | None) -> str:
@@ -209,33 +146,9 @@ def _interpreter(python: str | os.PathLike[str] | None) -> str:
     return os.path.abspath(found)
 
 
-def _check_limits(limits: Limits) -> None:
-    for name in ("time", "memory_mb", "disk_mb", "output_kb", "processes"):
-        if getattr(limits, name) <= 0:
-            raise ValueError(f"limits.{name}={getattr(limits, name)} must be positive.")
-    if limits.gpus < 0:
-        raise ValueError(f"limits.gpus={limits.gpus} must not be negative.")
-
-
-def _is_plain(name: str) -> bool:
-    return bool(name) and "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
-
-
-def _expand_hidden(hidden: tuple[Path, ...]) -> list[str]:
-    """Resolve the paths; a hidden module's byte code is hidden with it."""
-    found: dict[str, None] = {}
-    for path in hidden:
-        real = os.path.realpath(path)
-        found[real] = None
-        folder, name = os.path.split(real)
-        stem, extension = os.path.splitext(name)
-        cache = Path(folder, "__pycache__")
-        if extension == ".py" and cache.is_dir():
-            found.update(dict.fromkeys(str(p) for p in cache.iterdir() if p.name.startswith(f"{stem}.")))
-    return list(found)
-
-
-def _private_packages(path: list[str]) -> list[str]:
-    """Folders of packages that hold graders and answers, where the interpreter would find them."""
-    found = (os.path.realpath(os.path.join(entry, name)) for entry in path for name in _PRIVATE_PACKAGES)
-    return sorted({folder for folder in found if os.path.isdir(folder)})
+def _check_names(require: tuple[str, ...]) -> None:
+    for name in require:
+        if name not in selftest.PROPERTIES:
+            close = difflib.get_close_matches(name, selftest.PROPERTIES, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(selftest.PROPERTIES)}."
+            raise ValueError(f"there is no property {name!r} to require; {hint}")

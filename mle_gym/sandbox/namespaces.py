@@ -59,8 +59,8 @@ class Bind:
 
     source: str
     target: str
-    owner: int = -1
-    """Host uid whose files the program may read as its own; -1 leaves owners alone."""
+    private: bool = False
+    """Other users may not read it, so its owner must be mapped to the program's user where that is another one."""
     tree: int = -1
     """Detached mount with mapped owners, made by the supervisor."""
     device: bool = False

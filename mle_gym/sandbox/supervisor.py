@@ -92,7 +92,6 @@ class Run:
         self.zygote = around.zygote if request["warm"] else None
         request["remote"] = self.zygote is not None
         self.scratch: str = request["scratch"]
-        request["disk_in_memory"] = not self.scratch
         self.workdir = -1
         self.start = self.end = 0.0
         self.cut, self.killed_at = "", 0.0
@@ -117,8 +116,7 @@ class Run:
             try:
                 pid = self._fork()
             except OSError as error:
-                self._send(unavailable=f"the kernel gives this user no new namespaces ({error.strerror})")
-                return
+                raise namespaces.Refused(f"the kernel gives no new namespaces ({error.strerror})") from error
             if pid == 0:
                 for fd in (out, err):
                     os.close(fd)
@@ -139,6 +137,8 @@ class Run:
             self._end_first_process(pid)
             self._drain()
             self._finish(final, _oom_kills() > kills)
+        except namespaces.Refused as refused:
+            self._send(unavailable=str(refused))
         finally:
             self._remove_scratch()
 
@@ -189,9 +189,15 @@ class Run:
             return None
         limits, files = self.request["limits"], self.request["files"]
         assert self.layout is not None
+        binds = [
+            namespaces.Bind(source, f"{namespaces.WORKDIR}/{name}", private=private)
+            for name, (source, private) in files.items()
+        ]
+        if user.dropped:
+            self._map_owners([*self.layout.binds, *binds], user)
         return namespaces.RootSpec(
             layout=self.layout,
-            files=[namespaces.Bind(source, f"{namespaces.WORKDIR}/{name}") for name, source in files.items()],
+            files=binds,
             hidden=self.request["hidden"],
             packages=self.request["packages"],
             disk_mb=limits["disk_mb"],
@@ -199,6 +205,26 @@ class Run:
             scratch=self.scratch,
             drop_user=user.dropped,
         )
+
+    def _map_owners(self, binds: list[namespaces.Bind], user: users.User) -> None:
+        """Show files that only their owner may read as the program's own."""
+        maps: dict[tuple[int, int], int] = {}
+        for bind in binds:
+            if not bind.private:
+                continue
+            info = os.stat(bind.source)
+            owner = (info.st_uid, info.st_gid)
+            try:
+                if owner not in maps:
+                    maps[owner] = users.owner_map(owner, user)
+                bind.tree = syscalls.idmapped_tree(bind.source, maps[owner])
+            except OSError as error:
+                raise namespaces.Refused(
+                    f"{bind.source} is closed to the sandbox's user and its file system cannot map owners "
+                    f"({error.strerror}); open it with chmod -R a+rX"
+                ) from error
+        for fd in maps.values():
+            os.close(fd)
 
     def _complete_job(self) -> None:
         """Fill in what the program's process needs, now that its folders are known."""
@@ -208,7 +234,7 @@ class Run:
         else:
             workdir, home, tmp = (os.path.join(self.scratch, name) for name in ("work", "home", "tmp"))
             self.workdir = os.open(workdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name, source in request["files"].items():
+            for name, (source, _) in request["files"].items():
                 os.makedirs(os.path.dirname(os.path.join(workdir, name)), exist_ok=True)
                 os.symlink(source, os.path.join(workdir, name))
         request["writable"] = [workdir, home, tmp]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
 from dataclasses import dataclass
 
-from . import namespaces, syscalls
+from . import namespaces, syscalls, wire
 
-__all__ = ["User", "choose", "enter_own_namespace"]
+__all__ = ["User", "choose", "enter_own_namespace", "is_private", "owner_map"]
 
 _UNUSED = 0x70000000
 """Start of a range of ids that neither distributions, containers nor systemd hand out."""
@@ -64,6 +66,54 @@ def enter_own_namespace() -> str:
     except OSError as error:
         return f"the kernel gives no namespaces ({error.strerror})"
     return ""
+
+
+def owner_map(owner: tuple[int, int], user: User) -> int:
+    """Return a user namespace in which files of ``owner`` (uid, gid) are those of ``user``, for a mapped mount."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, wire.PACKET)
+    pid = syscalls.clone(syscalls.CLONE_NEWUSER)
+    if pid == 0:
+        try:
+            ours.close()
+            proc = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
+            socket.send_fds(theirs, [b"p"], [proc])
+            theirs.recv(1)
+        finally:
+            os._exit(0)
+    theirs.close()
+    with ours:
+        _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+        _write("uid_map", f"{owner[0]} {user.uid} 1", fds[0])
+        _write("gid_map", f"{owner[1]} {user.gid} 1", fds[0])
+        namespace = os.open("ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=fds[0])
+        os.close(fds[0])
+    os.waitpid(pid, 0)
+    return namespace
+
+
+def is_private(path: str, *, deep: bool) -> bool:
+    """Tell whether something at ``path`` (and, if ``deep``, below it) is closed to other users."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return False  # it is gone, or a link to nowhere
+    if not stat.S_ISDIR(info.st_mode):
+        return not info.st_mode & stat.S_IROTH
+    if info.st_mode & 0o005 != 0o005:
+        return True
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                continue
+            folder = entry.is_dir()
+            if folder and deep:
+                if is_private(entry.path, deep=True):
+                    return True
+            else:
+                mode = entry.stat().st_mode
+                if not mode & stat.S_IROTH or (folder and not mode & stat.S_IXOTH):
+                    return True
+    return False
 
 
 def _free(map_file: str) -> int | None:

@@ -1,0 +1,207 @@
+"""One run of a program on this machine: checks the arguments, leases cores, talks to the helper, reads the result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import launcher
+from .base import Execution, ExecutionTiming, Limits, Program, Reached, SandboxUnavailable, Status
+from .cores import CoreLease
+
+__all__ = ["Runner"]
+
+_PRIVATE_PACKAGES = ("mle_gym", "trainers", "benchmarks")
+_MEMORY_DISK_MB = 1024
+"""Up to here what a program writes lives in memory, where the kernel bounds it; beyond, in a folder that is polled."""
+_ATTEMPTS = 3
+_private: dict[tuple[str, int, int, int], bool] = {}
+"""Answers of the walk over a task's input, which does not change as long as its folder does not."""
+
+
+class Runner:
+    """Runs programs in one interpreter and one isolation tier.
+
+    Args:
+        python: Path of the interpreter.
+        tier: ``namespaces`` or ``limits``.
+        warm: Whether programs are forked from a process with the usual libraries imported.
+    """
+
+    def __init__(self, python: str, tier: str, warm: bool) -> None:
+        self.tier = tier
+        self.process = launcher.acquire(python, tier, warm)
+        self.process.start()
+
+    def close(self) -> None:
+        """Let go of the shared process."""
+        launcher.release(self.process)
+
+    def run(
+        self,
+        program: Program,
+        *,
+        files: Mapping[str, Path],
+        limits: Limits,
+        artifacts_dir: Path,
+        collect: tuple[str, ...],
+        max_artifact_mb: int,
+        hidden: tuple[Path, ...],
+        cancel: threading.Event | None,
+    ) -> Execution:
+        """Run one program; see :meth:`mle_gym.sandbox.base.Sandbox.run`. Leaves ``enforcement`` empty."""
+        request = self._request(program, files, limits, artifacts_dir, collect, max_artifact_mb, hidden)
+        submitted = time.monotonic()
+        try:
+            lease = CoreLease.acquire(limits.cores, cancel=cancel)
+        except TimeoutError:
+            queue = time.monotonic() - submitted
+            return Execution(Status.CANCELLED, message="the run was cancelled", timing=ExecutionTiming(queue=queue))
+        with lease:
+            request["cores"] = list(lease.cores)
+            return self._execute(request, submitted, time.monotonic(), cancel)
+
+    def disk_in_memory(self, limits: Limits) -> bool:
+        """Tell whether what the program writes stays in memory, where the kernel bounds it."""
+        return self.tier == "namespaces" and limits.disk_mb <= _MEMORY_DISK_MB
+
+    def _request(
+        self,
+        program: Program,
+        files: Mapping[str, Path],
+        limits: Limits,
+        artifacts_dir: Path,
+        collect: tuple[str, ...],
+        max_artifact_mb: int,
+        hidden: tuple[Path, ...],
+    ) -> dict[str, Any]:
+        _check_limits(limits)
+        if not Path(artifacts_dir).is_dir():
+            raise ValueError(f"artifacts_dir={artifacts_dir} is not a folder.")
+        for name in (*files, *collect):
+            if not _is_plain(name):
+                raise ValueError(f"{name!r} is not a path inside the working folder.")
+        sources: dict[str, tuple[str, bool]] = {}
+        for name, path in files.items():
+            real = os.path.realpath(path)
+            if not os.path.exists(real):
+                raise ValueError(f"files[{name!r}]={path} does not exist.")
+            sources[name] = (real, _is_private(real))
+        return {
+            "program": {
+                "source": program.source,
+                "hooks": program.hooks,
+                "context": dict(program.context),
+                "seed": program.seed,
+                "env": dict(program.env),
+            },
+            "limits": {
+                name: getattr(limits, name)
+                for name in ("time", "memory_mb", "disk_mb", "output_kb", "processes", "gpus")
+            },
+            "disk_in_memory": self.disk_in_memory(limits),
+            "files": sources,
+            "hidden": _expand_hidden(hidden),
+            "artifacts_dir": os.path.abspath(artifacts_dir),
+            "collect": list(collect),
+            "max_artifact_mb": max_artifact_mb,
+        }
+
+    def _execute(
+        self, request: dict[str, Any], submitted: float, leased: float, cancel: threading.Event | None
+    ) -> Execution:
+        timing = ExecutionTiming(queue=leased - submitted)
+        shared = not request["cores"]
+        for attempt in range(1, _ATTEMPTS + 1):
+            scratch = ""
+            try:
+                ready = self.process.wait_ready()
+                request["packages"] = _private_packages(ready["path"])
+                if not request["disk_in_memory"]:
+                    scratch = tempfile.mkdtemp(prefix="mle_gym-run-")
+                request["scratch"] = scratch
+                result = self.process.run(request, cancel)
+                break
+            except launcher.Lost as lost:
+                # Before its start a program has had no effect, so it is safe to try again.
+                if lost.started or attempt == _ATTEMPTS or (cancel is not None and cancel.is_set()):
+                    return Execution(Status.INFRASTRUCTURE_ERROR, message=str(lost), timing=timing, shared=shared)
+            finally:
+                if scratch:
+                    shutil.rmtree(scratch, ignore_errors=True)
+        if "unavailable" in result:
+            raise SandboxUnavailable(result["unavailable"])
+        start, end = result["start"] or result["end"], result["end"]
+        timing = ExecutionTiming(
+            queue=leased - submitted,
+            setup=max(0.0, start - leased),
+            duration=max(0.0, end - start),
+            teardown=max(0.0, time.monotonic() - end),
+        )
+        artifacts = {name: Path(request["artifacts_dir"]) / name for name in result["artifacts"]}
+        return Execution(
+            status=Status(result["status"]),
+            exit_code=result["exit_code"],
+            stdout=result["stdout"],
+            stderr=result["stderr"],
+            message=result["message"],
+            timing=timing,
+            cpu_time=result["cpu"],
+            peak_memory=result["peak"],
+            milestones=tuple(Reached(*item) for item in result["milestones"]),
+            artifacts=artifacts,
+            refused=result["refused"],
+            shared=shared,
+            warm=result["warm"],
+        )
+
+
+def _check_limits(limits: Limits) -> None:
+    for name in ("time", "memory_mb", "disk_mb", "output_kb", "processes"):
+        if getattr(limits, name) <= 0:
+            raise ValueError(f"limits.{name}={getattr(limits, name)} must be positive.")
+    if limits.gpus < 0:
+        raise ValueError(f"limits.gpus={limits.gpus} must not be negative.")
+
+
+def _is_private(real: str) -> bool:
+    """Tell whether only its owner can read it, which matters where programs run as another user."""
+    if os.geteuid() != 0:
+        return False
+    from . import users
+
+    info = os.stat(real)
+    key = (real, info.st_ino, info.st_mtime_ns, info.st_mode)
+    if key not in _private:
+        _private[key] = users.is_private(real, deep=True)
+    return _private[key]
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
+
+
+def _expand_hidden(hidden: tuple[Path, ...]) -> list[str]:
+    """Resolve the paths; a hidden module's byte code is hidden with it."""
+    found: dict[str, None] = {}
+    for path in hidden:
+        real = os.path.realpath(path)
+        found[real] = None
+        folder, name = os.path.split(real)
+        stem, extension = os.path.splitext(name)
+        cache = Path(folder, "__pycache__")
+        if extension == ".py" and cache.is_dir():
+            found.update(dict.fromkeys(str(p) for p in cache.iterdir() if p.name.startswith(f"{stem}.")))
+    return list(found)
+
+
+def _private_packages(path: list[str]) -> list[str]:
+    """Folders of packages that hold graders and answers, where the interpreter would find them."""
+    found = (os.path.realpath(os.path.join(entry, name)) for entry in path for name in _PRIVATE_PACKAGES)
+    return sorted({folder for folder in found if os.path.isdir(folder)})
