@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,9 @@ from trainers.async_ppo.run import run_training
 from trainers.common.checkpoint import Checkpoints
 from trainers.common.config import ConfigError, TrainConfig
 from trainers.common.jsonlines import JsonLines
+from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
+from trainers.common.sample import Sample
 from trainers.common.stages import Stages, Stalled
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +105,7 @@ def test_it_learns_and_leaves_a_complete_record(bandit_config: TrainConfig) -> N
     ],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(
-    bandit_config: TrainConfig, tmp_path: Path, admission: dict[str, Any]
+    bandit_config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, admission: dict[str, Any]
 ) -> None:
     config = changed(
         bandit_config,
@@ -118,22 +119,24 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     whole = Path(config.run)
     assert len({row["duration"] for row in lines(whole / "samples.jsonl")}) == 3
 
-    # The same completions, interrupted by a signal at three arbitrary moments.
+    # The same completions, interrupted by a signal in the middle of three batches.
     parts = tmp_path / "parts"
     shutil.copytree(whole, parts, ignore=shutil.ignore_patterns("checkpoints", "policy", "metrics.jsonl", "*.json"))
     (parts / "config.toml").write_text(dataclasses.replace(config, run=str(parts)).to_toml())
-    codes = []
-    for seconds in (0.05, 0.15, 0.25):
-        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
-        before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a late signal must not end the test
-        timer.start()
-        codes.append(run_training(config, parts))
-        timer.join()
-        signal.signal(signal.SIGTERM, before)
-        if codes[-1] == 0:
-            break
-    assert 128 + signal.SIGTERM in codes, "no part was interrupted"
-    assert codes[-1] == 0 or run_training(config, parts) == 0
+    groups = 1 + max(row["recv"] for row in lines(whole / "samples.jsonl"))
+    stops = {groups // 5, groups // 2, groups * 3 // 4}
+    receive = Rollout.receive
+
+    def receive_and_stop(rollout: Rollout, timeout: float) -> list[Sample]:
+        samples = receive(rollout, timeout)
+        if rollout.received in stops:
+            stops.remove(rollout.received)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return samples
+
+    monkeypatch.setattr(Rollout, "receive", receive_and_stop)
+    codes = [run_training(config, parts) for _ in range(4)]
+    assert codes == [128 + signal.SIGTERM] * 3 + [0]
     assert_same_run(whole, parts)
     assert lines(whole / "samples.jsonl") == lines(parts / "samples.jsonl")
 

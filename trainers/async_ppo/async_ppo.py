@@ -94,6 +94,8 @@ class AsyncTrainer:
             FloatingPointError: The loss is not finite.
         """
         while not self._ended():
+            if self.stopping():
+                return False
             # Steps 1, 2 and 4: draw prompts, sample responses, hand the programs to the executors.
             self.launch()
             # Steps 3 and 5: wait until a batch of executions has completed.

@@ -144,10 +144,11 @@ class Rollout:
         if not results:
             return []
         now = self._clock()
+        since = now - time.monotonic()
         samples, records = [], []
         for result in results:
             flight = self._flights.pop(self._tickets.pop(result.ticket))
-            sample = self._sample(flight, result, now)
+            sample = self._sample(flight, result, now, since)
             records.append(self._record(sample, flight, result, len(results)))
             samples.append(sample)
             self.finished[sample.ticket] = sample
@@ -210,11 +211,11 @@ class Rollout:
         self._flights[flight.ticket] = flight
         self._tickets[self.executor.send(flight.env_index, flight.generation.text)] = flight.ticket
 
-    def _sample(self, flight: _Flight, result: StepResult, now: float) -> Sample:
+    def _sample(self, flight: _Flight, result: StepResult, now: float, since: float) -> Sample:
         info = plain(dict(result.info))
         duration = float(info.get("duration") or 0.0)
         # A pool stamps the end itself, because the trainer may look late.
-        ended = now if math.isnan(result.ended) else now - max(0.0, time.monotonic() - result.ended)
+        ended = now if math.isnan(result.ended) else max(flight.generated, result.ended + since)
         started = max(flight.generated, ended - float(info.get("grade_time") or 0.0) - duration)
         task = self.tasks[flight.env_index]
         group = zlib.crc32(flight.generation.prompt.encode("utf-8", errors="replace"))
