@@ -17,6 +17,7 @@ __all__ = ["Call", "Probe", "Recorder", "is_function", "rows", "wrap"]
 
 MOST_FAMILIES = 8
 MOST_ERRORS = 3
+LONGEST_NAME = 64
 
 
 class Call:
@@ -89,7 +90,7 @@ class Recorder:
         """Report the class of a fitted model, for the first eight classes."""
         if name not in self.families and len(self.families) < MOST_FAMILIES:
             self.families.add(name)
-            self.report("estimator:" + name[:64], "interpreter")
+            self.report(f"estimator:{name}"[:LONGEST_NAME], "interpreter")
 
     def safely(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make ``function`` report its exceptions instead of raising them into the program, and return None then."""
@@ -107,8 +108,12 @@ class Recorder:
         """Report a failed hook, the first three times."""
         self.errors += 1
         if self.errors <= MOST_ERRORS:
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            line = trace.tb_lineno if trace is not None else 0
             try:
-                self.report(f"hook_error:{where}: {type(error).__name__}: {error}"[:300], "interpreter")
+                self.report(f"hook_error:{where}:{type(error).__name__}:{line}"[:LONGEST_NAME], "interpreter")
             except Exception:
                 self.errors = MOST_ERRORS  # The channel itself is gone: there is nobody left to tell.
 

@@ -120,7 +120,9 @@ class Estimators:
             return
         if self.recorder.is_program(call.frame):
             self.recorder.family(type(final_step(estimator)).__name__)
-        if call.kwargs.get("eval_set") or not VALIDATED.isdisjoint(getattr(estimator, "__dict__", ())):
+        if call.get(99, "eval_set", "eval_X") is not None or not VALIDATED.isdisjoint(
+            getattr(estimator, "__dict__", ())
+        ):
             self.recorder.reach("evaluated")
 
     def after_partial_fit(self, call: Call) -> None:
