@@ -58,29 +58,30 @@ def step_info(base: StepInfo, response: Response, execution: Execution, verdict:
         credit: 0.1 for each milestone reached.
     """
     path = execution.artifacts.get(SUBMISSION)
-    info = base.copy()
-    info.update(
-        duration=float(execution.timing.duration),
-        queue_time=float(execution.timing.queue),
-        setup_time=float(execution.timing.setup),
-        grade_time=float(verdict.grade_time),
-        cpu_time=float(execution.cpu_time),
-        peak_memory=float(execution.peak_memory),
-        outcome=str(verdict.outcome),
-        reward_valid=verdict.reward_valid,
-        partial_credit=float(credit),
-        milestones=milestone_flags(execution.milestones),
-        plan=response.plan,
-        program=response.program,
-        terminal_output=_head_and_tail("\n".join(filter(None, (execution.stdout.rstrip(), execution.stderr.rstrip())))),
-        message=verdict.message,
-        submission_path="" if path is None else str(path),
-    )
-    if verdict.grade is not None:
-        info.update(
-            score=float(verdict.grade.score), medal=verdict.grade.medal, percentile=float(verdict.grade.percentile)
-        )
-    return info
+    grade = verdict.grade
+    return {
+        **base,
+        "duration": float(execution.timing.duration),
+        "queue_time": float(execution.timing.queue),
+        "setup_time": float(execution.timing.setup),
+        "grade_time": float(verdict.grade_time),
+        "cpu_time": float(execution.cpu_time),
+        "peak_memory": float(execution.peak_memory),
+        "outcome": str(verdict.outcome),
+        "reward_valid": verdict.reward_valid,
+        "score": math.nan if grade is None else float(grade.score),
+        "partial_credit": float(credit),
+        "milestones": milestone_flags(execution.milestones),
+        "medal": "" if grade is None else grade.medal,
+        "percentile": math.nan if grade is None else float(grade.percentile),
+        "plan": response.plan,
+        "program": response.program,
+        "terminal_output": _head_and_tail(
+            "\n".join(filter(None, (execution.stdout.rstrip(), execution.stderr.rstrip())))
+        ),
+        "message": verdict.message,
+        "submission_path": "" if path is None else str(path),
+    }
 
 
 def attempt_of(info: StepInfo) -> Attempt:

@@ -10,7 +10,6 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
 
 __all__ = ["Interpreter"]
 
@@ -55,14 +54,14 @@ class Interpreter:
     packages: tuple[str, ...]
     """Machine-learning packages that it can import, by the name a user installs."""
 
-    @classmethod
-    def find(cls, path: str | None = None) -> Self:
+    @staticmethod
+    def find(path: str | None = None) -> Interpreter:
         """Return the facts of the interpreter at ``path`` (None: the running one); found once, then cached.
 
         Raises:
             ValueError: There is no working interpreter at ``path``.
         """
-        return _find(cls, str(path or sys.executable))  # type: ignore[return-value]
+        return _find(str(path or sys.executable))
 
     def syntax_error(self, source: str) -> str:
         """One sentence on why ``source`` is not a Python program; ``""`` when it is one.
@@ -85,10 +84,10 @@ class Interpreter:
 
 
 @lru_cache(maxsize=16)
-def _find(kind: type[Interpreter], path: str) -> Interpreter:
+def _find(path: str) -> Interpreter:
     if Path(path) == Path(sys.executable):
         names = tuple(name for name, module in _PACKAGES.items() if importlib.util.find_spec(module) is not None)
-        return kind(path, sys.version_info[:2], names)
+        return Interpreter(path, sys.version_info[:2], names)
     try:
         done = subprocess.run(
             [path, "-I", "-c", _PROBE, *_PACKAGES.values()], capture_output=True, text=True, timeout=60, check=True
@@ -100,7 +99,7 @@ def _find(kind: type[Interpreter], path: str) -> Interpreter:
             f"python={path!r} is not a working Python interpreter ({error}); give the path of one, or leave it out."
         ) from error
     found = set(modules.split())
-    return kind(path, (major, minor), tuple(name for name, module in _PACKAGES.items() if module in found))
+    return Interpreter(path, (major, minor), tuple(name for name, module in _PACKAGES.items() if module in found))
 
 
 def _compile_here(source: str) -> str:

@@ -121,7 +121,7 @@ def _fit(sections: list[_Section], budget: int) -> str:
 
 
 def _sections(
-    task: Task, data: TaskData, limits: Limits, packages: Sequence[str] | None, short: str, long: str
+    task: Task, data: TaskData, limits: Limits, packages: Sequence[str] | None, brief: str, thorough: str
 ) -> list[_Section]:
     facts = {fact.name: fact for fact in survey(data.public_dir)}
     paragraph, description = _description(task)
@@ -131,15 +131,17 @@ def _sections(
     shown = dict.fromkeys(name for name in order if name in facts and name not in (data.sample_submission, _WORDS))
     inputs = [facts[name] for name in shown]
     sample = facts.get(data.sample_submission, FileFacts(data.sample_submission))
-    columns = f"write submission.csv: {_shorten(','.join(sample.columns), 160)}"
-    written = columns + _rows(sample, ", {} rows in the order of " + f"input/{sample.name}")
-    begins = f"{written}, which begins\n{_block(sample.head[:4])}" if sample.head else written
+    columns = ",".join(sample.columns)
+    rows = _rows(sample, ", {} rows in the order of " + f"input/{sample.name}")
+    short = f"write submission.csv: {_shorten(columns, 160)}"
+    full = f"write submission.csv: {columns}{rows}"
+    begins = f"{full}, which begins\n{_block(sample.head[:4])}" if sample.head else full
     return [
-        _Section(["", short, long], [20, 90]),
+        _Section(["", brief, thorough], [20, 90]),
         _Section([goal], []),
         _Section(["", paragraph, description], [60, 100]),
         _Section(["", *_files(task, inputs)], [1, 2, 3, 10]),
-        _Section(["write submission.csv", columns, written, begins], [0, 30, 50]),
+        _Section(["write submission.csv", short, short + rows, full, begins], [0, 30, 49, 50]),
         _Section(["", _limits(limits)], [40]),
         _Section(["", _packages(packages)], [45]),
         _Section(["", *_heads(inputs)], [70, 80]),

@@ -20,6 +20,7 @@ __all__ = ["close_sandboxes", "shared_data", "shared_instrumenter", "shared_sand
 
 _lock = threading.RLock()
 _sandboxes: dict[tuple[object, ...], Sandbox] = {}
+_inherited: list[Sandbox] = []
 _data: dict[tuple[object, ...], tuple[Task, TaskData]] = {}
 
 
@@ -83,9 +84,11 @@ def shared_data(task: Task, config: EnvConfig) -> TaskData:
 
 
 def _forget() -> None:
-    # A forked child has neither the threads nor the supervisor behind these sandboxes.
+    # A forked child has neither the threads nor the processes behind these sandboxes. It keeps them aside, because
+    # deleting them would close what is still its parent's.
     global _lock
     _lock = threading.RLock()
+    _inherited.extend(_sandboxes.values())
     _sandboxes.clear()
 
 

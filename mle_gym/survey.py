@@ -7,11 +7,12 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 __all__ = ["FileFacts", "survey"]
 
@@ -39,7 +40,7 @@ class FileFacts:
     rows: int | None = None
     """Rows of a CSV file; None when it was not read to its end."""
     head: tuple[str, ...] = ()
-    """First lines of a text file."""
+    """First lines of a text file, each cut at 500 characters and then marked by ``...``."""
     files: int = 0
     """Files in a folder, at any depth."""
     suffixes: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ def _look(path: Path) -> FileFacts:
         return FileFacts(path.name, files=counts.total(), suffixes=tuple(s for s, _ in counts.most_common(3) if s))
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            head = tuple(line.rstrip("\r\n")[:500] for line in islice(_lines(file), _HEAD_LINES))
+            head = tuple(_clip(line.rstrip("\r\n")) for line in islice(_lines(file), _HEAD_LINES))
             if path.suffix != ".csv":
                 return FileFacts(path.name, head=head)
             file.seek(0)
@@ -85,9 +86,13 @@ def _look(path: Path) -> FileFacts:
     )
 
 
-def _lines(file: object) -> object:
+def _lines(file: TextIO) -> Iterator[str]:
     # A file without line breaks may be huge; readline with a limit never takes all of it.
-    return iter(lambda: file.readline(100_000), "")  # type: ignore[attr-defined]
+    return iter(lambda: file.readline(100_000), "")
+
+
+def _clip(line: str) -> str:
+    return line if len(line) <= 500 else line[:497] + "..."
 
 
 def _kind(column: Sequence[str]) -> str:

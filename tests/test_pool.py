@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -18,6 +17,7 @@ from gymnasium import spaces
 from mle_gym.pool import EnvPool, StepResult
 from mle_gym.sandbox import SandboxUnavailable
 from mle_gym.wrappers import WallClockLimit
+from tests.envs.processes import descendants, is_python
 from tests.envs.programs import COPY, answer, sleeper
 from tests.envs.schema import check_info
 
@@ -224,44 +224,21 @@ def test_a_killed_sandbox_is_masked_and_the_next_step_works(pool_of: Build) -> N
     pool.reset(seed=0)
     pool.send(0, "words")
     pool.recv()
-    before = _descendants()
+    before = descendants()
     pool.send(0, sleeper(30))
     deadline = time.monotonic() + 20
-    while not (new := _descendants() - before) and time.monotonic() < deadline:
+    while not (new := descendants() - before) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.3)
     assert new
-    for pid in _descendants():
-        if _is_python(pid):
+    for pid in descendants():
+        if is_python(pid):
             os.kill(pid, signal.SIGKILL)
     (result,) = _gather(pool, 1)
     check_info(result.info)
     assert result.info["outcome"] in ("infrastructure_error", "runtime_error")
     pool.send(0, answer(COPY))
     assert _gather(pool, 1)[0].info["outcome"] == "scored"
-
-
-def _descendants() -> set[int]:
-    """Processes that this one started, at any depth."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError):
-                continue
-    found: set[int] = set()
-    edge = {os.getpid()}
-    while edge := {pid for pid, parent in parents.items() if parent in edge} - found:
-        found |= edge
-    return found
-
-
-def _is_python(pid: int) -> bool:
-    try:
-        return "python" in os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return False
 
 
 def test_cancel_of_a_running_program(pool_of: Build) -> None:

@@ -60,6 +60,7 @@ def test_odd_files_are_taken_as_they_are(tmp_path: Path, content: bytes) -> None
     (facts,) = survey(tmp_path)
     assert facts.name == "odd.csv"
     assert all(len(line) <= 500 for line in facts.head)
+    assert all(line.endswith("...") for line in facts.head if len(line) == 500)
 
 
 def test_cached_until_the_folder_changes(folder: Path) -> None:

@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 import mle_gym
 from mle_gym.outcome import StepInfo
 from mle_gym.vector import MLEVectorEnv
+from tests.envs.processes import descendants
 from tests.envs.programs import COPY, answer
 from tests.envs.schema import TYPES, check_info
 
@@ -78,7 +79,22 @@ def test_gymnasiums_default_throws_every_second_program_away() -> None:
     envs.close()
 
 
-@pytest.mark.parametrize("mode", ["ours", "sync", "async"])
+def test_workers_leave_their_parents_sandbox_alone() -> None:
+    env = MAKE()
+    env.reset(seed=0)
+    env.step(answer(COPY))
+    before = descendants()
+    envs = _async()
+    envs.reset(seed=0)
+    assert envs.step((answer(COPY),) * 2)[1].tolist() == [0.5, 0.5]
+    envs.close()
+    assert before <= descendants()
+    env.reset()
+    assert env.step(answer(COPY))[4]["outcome"] == "scored"
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["ours", "sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_infos_of_different_outcomes_stack_without_corruption(mode: str) -> None:
     envs = MODES[mode]()
     envs.reset(seed=0)
