@@ -92,4 +92,5 @@ def _forget() -> None:
     _sandboxes.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
