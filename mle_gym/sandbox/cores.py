@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -47,17 +47,25 @@ class CoreLease:
         return self._cores
 
     @classmethod
-    def acquire(cls, count: int, *, cancel: threading.Event | None = None, timeout: float | None = None) -> CoreLease:
+    def acquire(
+        cls,
+        count: int,
+        *,
+        cancel: threading.Event | None = None,
+        timeout: float | None = None,
+        closing: threading.Event | None = None,
+    ) -> CoreLease:
         """Wait for ``count`` exclusive cores, first come first served within this process.
 
         Args:
             count: Cores wanted; 0 gives an empty lease at once.
             cancel: Ends the wait when set.
             timeout: Seconds to wait; None waits for ever.
+            closing: As ``cancel``.
 
         Raises:
             ValueError: ``count`` is negative or more than this process may ever run on.
-            TimeoutError: ``timeout`` passed or ``cancel`` was set.
+            TimeoutError: ``timeout`` passed, or ``cancel`` or ``closing`` was set.
         """
         total = len(available_cores())
         if count < 0 or count > total:
@@ -65,13 +73,18 @@ class CoreLease:
         if count == 0:
             return cls((), ())
         begun, warned = time.monotonic(), False
-        with _turn(cancel, timeout):
+
+        def over() -> bool:
+            late = timeout is not None and time.monotonic() - begun >= timeout
+            return late or any(flag is not None and flag.is_set() for flag in (cancel, closing))
+
+        with _turn(over):
             while True:
                 lease = cls._try(count)
                 if lease is not None:
                     return lease
                 waited = time.monotonic() - begun
-                if (cancel is not None and cancel.is_set()) or (timeout is not None and waited >= timeout):
+                if over():
                     raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
                 if waited > _WARN_AFTER and not warned:
                     warned = True
@@ -128,10 +141,9 @@ _changed = threading.Condition()
 
 
 @contextlib.contextmanager
-def _turn(cancel: threading.Event | None, timeout: float | None) -> Iterator[None]:
+def _turn(over: Callable[[], bool]) -> Iterator[None]:
     """Stand in this process's line for cores; the body runs at its head."""
     ticket = object()
-    until = None if timeout is None else time.monotonic() + timeout
     with _changed:
         _queue.append(ticket)
     try:
@@ -141,7 +153,7 @@ def _turn(cancel: threading.Event | None, timeout: float | None) -> Iterator[Non
                     break
                 _changed.wait(_LINE_POLL)
                 first = _queue[0] is ticket
-            if not first and ((cancel is not None and cancel.is_set()) or (until and time.monotonic() >= until)):
+            if not first and over():
                 raise TimeoutError("the wait for cores ended before its turn came.")
         yield
     finally:

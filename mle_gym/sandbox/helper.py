@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import traceback
 from typing import Any, NoReturn
 
@@ -20,6 +21,8 @@ from . import namespaces, syscalls, users, wire, zygote
 from .supervisor import Run, Surroundings
 
 __all__ = ["main"]
+
+_LEAVE_LIMIT = 5.0
 
 
 def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
@@ -100,9 +103,13 @@ def _serve(control: socket.socket, surroundings: Surroundings) -> NoReturn:
                 continue
             data, fds, _, _ = socket.recv_fds(control, 1, 1)
             if not data:
-                os._exit(0)
+                _leave(surroundings.zygote_pid)
             for run in fds:
-                if os.fork() == 0:
+                try:
+                    pid = os.fork()
+                except OSError:
+                    pid = -1  # no room for a process; closing the socket tells the caller, who tries again
+                if pid == 0:
                     _supervise(own_pid, run, (control.fileno(), wake, waker), surroundings)
                 os.close(run)
 
@@ -136,6 +143,20 @@ def _supervise(parent: int, run: int, inherited: tuple[int, ...], surroundings: 
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _leave(zygote_pid: int) -> NoReturn:
+    """The caller has gone: let the supervisors, who see it too, clean up; then end, and all else with this process."""
+    if zygote_pid > 0:
+        os.kill(zygote_pid, signal.SIGKILL)
+    until = time.monotonic() + _LEAVE_LIMIT
+    while time.monotonic() < until:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.005)
+        except ChildProcessError:
+            break
+    os._exit(0)
 
 
 def _reap(zygote_pid: int) -> None:

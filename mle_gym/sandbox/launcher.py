@@ -6,8 +6,10 @@ import atexit
 import os
 import select
 import signal
+import site
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -36,6 +38,7 @@ _BOOT = (
 _KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 _START_LIMIT = 180.0
 _HELLO_LIMIT, _SETUP_LIMIT, _KILL_LIMIT, _COLLECT_LIMIT = 20.0, 60.0, 5.0, 120.0
+_LEAVE_LIMIT = 10.0
 _CANCEL_POLL = 0.02
 
 
@@ -87,9 +90,11 @@ class WarmProcess:
         env.update(PYTHONHASHSEED="0", LANG="C.UTF-8", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         env.update(MKL_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="Agg")
         python, tier, warm = self.key
+        # Packages of one's own user folder count where this interpreter uses them.
+        flags = [] if python == sys.executable and site.ENABLE_USER_SITE else ["-s"]
         try:
             self._process = subprocess.Popen(
-                [python, "-s", "-c", _BOOT, _HERE, str(theirs.fileno()), tier, "warm" if warm else "cold"],
+                [python, *flags, "-c", _BOOT, _HERE, str(theirs.fileno()), tier, "warm" if warm else "cold"],
                 env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -133,8 +138,15 @@ class WarmProcess:
                 self.ready = ready
             return self.ready
 
-    def run(self, request: dict[str, Any], cancel: threading.Event | None) -> dict[str, Any]:
+    def run(
+        self, request: dict[str, Any], cancel: threading.Event | None, active: set[socket.socket]
+    ) -> dict[str, Any]:
         """Send one run and wait for its result.
+
+        Args:
+            request: What the supervisor needs.
+            cancel: Ends the run when set.
+            active: Holds the run's socket meanwhile; a byte sent there cancels too.
 
         Raises:
             Lost: The supervisor or the warm process died, or did not answer in time.
@@ -143,6 +155,7 @@ class WarmProcess:
         self.wait_ready()
         ours, theirs = socket.socketpair()
         _sockets.add(ours)
+        active.add(ours)
         try:
             with theirs, self._lock:
                 if self._control is None:
@@ -150,11 +163,13 @@ class WarmProcess:
                 try:
                     socket.send_fds(self._control, [b"r"], [theirs.fileno()])
                 except OSError as error:
+                    self._end()
                     raise Lost("the warm process was killed", started=False) from error
             return _converse(ours, request, cancel)
         except Lost as lost:
             raise Lost(f"{lost}{self._last_error()}", lost.started) from lost
         finally:
+            active.discard(ours)
             ours.close()
 
     def _last_error(self) -> str:
@@ -177,7 +192,7 @@ class WarmProcess:
             control.close()
         if process is not None:
             try:
-                process.wait(timeout=2.0)
+                process.wait(timeout=_LEAVE_LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

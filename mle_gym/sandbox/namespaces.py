@@ -86,6 +86,8 @@ class RootSpec:
     """Resolved host paths to mask wherever a mount would show them."""
     packages: list[str]
     """Resolved host folders of packages that must not be importable."""
+    protected: list[str]
+    """Resolved host folders to mask where the interpreter's mounts would show them."""
     disk_mb: int
     shm_mb: int
     scratch: str = ""
@@ -265,13 +267,13 @@ def _mask(spec: RootSpec, root: str) -> None:
     os.mkdir(masks + "/package")
     with open(masks + "/package/__init__.py", "w", encoding="utf-8") as file:
         file.write(_STUB)
-    mounts = [*spec.layout.binds, *spec.files]
-    for kind, paths in (("", spec.hidden), ("package", spec.packages)):
+    for kind, paths in (("folder", spec.hidden), ("package", spec.packages), ("folder", spec.protected)):
+        # What is merely protected holds the task's files, which are meant to be seen.
         for path in paths:
-            for bind in mounts:
+            for bind in spec.layout.binds if paths is spec.protected else [*spec.layout.binds, *spec.files]:
                 if _under(path, bind.source):
                     _mask_one(root + bind.target + path[len(bind.source) :], kind, masks, path)
-                elif kind == "" and _under(bind.source, path):
+                elif paths is spec.hidden and _under(bind.source, path):
                     raise Refused(f"{path} must stay hidden but holds {bind.source}, which the program needs")
 
 
@@ -281,7 +283,7 @@ def _mask_one(target: str, kind: str, masks: str, path: str) -> None:
     except FileNotFoundError:
         return  # the file system is the host's own, so what is not there cannot be read either
     if stat.S_ISDIR(mode):
-        source = f"{masks}/{kind or 'folder'}"
+        source = f"{masks}/{kind}"
     elif stat.S_ISREG(mode):
         source = f"{masks}/file"
     else:

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import site
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -124,5 +125,5 @@ def _exec_cold(job: dict[str, Any], report: int) -> None:
         fd = os.dup(file.fileno())
     os.set_inheritable(fd, True)
     os.set_inheritable(report, True)
-    argv = [sys.executable, "-s", "-c", _COLD_START, str(fd), str(report)]
+    argv = [sys.executable, *([] if site.ENABLE_USER_SITE else ["-s"]), "-c", _COLD_START, str(fd), str(report)]
     os.execve(argv[0], argv, job["env"])

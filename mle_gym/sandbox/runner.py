@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import tempfile
 import threading
 import time
@@ -20,7 +22,8 @@ __all__ = ["Runner"]
 _PRIVATE_PACKAGES = ("mle_gym", "trainers", "benchmarks")
 _MEMORY_DISK_MB = 1024
 """Up to here what a program writes lives in memory, where the kernel bounds it; beyond, in a folder that is polled."""
-_ATTEMPTS = 3
+_ATTEMPTS, _RETRY_PAUSE = 4, 0.05
+_CLOSE_LIMIT = 10.0
 _private: dict[tuple[str, int, int, int], bool] = {}
 """Answers of the walk over a task's input, which does not change as long as its folder does not."""
 
@@ -38,9 +41,18 @@ class Runner:
         self.tier = tier
         self.process = launcher.acquire(python, tier, warm)
         self.process.start()
+        self._active: set[socket.socket] = set()
+        self._closing = threading.Event()
 
     def close(self) -> None:
-        """Let go of the shared process."""
+        """Cancel this runner's runs and let go of the shared process."""
+        self._closing.set()
+        until = time.monotonic() + _CLOSE_LIMIT
+        while self._active and time.monotonic() < until:
+            for sock in list(self._active):
+                with contextlib.suppress(OSError):  # it has just ended
+                    sock.send(b"c")
+            time.sleep(0.01)
         launcher.release(self.process)
 
     def run(
@@ -59,7 +71,7 @@ class Runner:
         request = self._request(program, files, limits, artifacts_dir, collect, max_artifact_mb, hidden)
         submitted = time.monotonic()
         try:
-            lease = CoreLease.acquire(limits.cores, cancel=cancel)
+            lease = CoreLease.acquire(limits.cores, cancel=cancel, closing=self._closing)
         except TimeoutError:
             queue = time.monotonic() - submitted
             return Execution(Status.CANCELLED, message="the run was cancelled", timing=ExecutionTiming(queue=queue))
@@ -87,6 +99,9 @@ class Runner:
         for name in (*files, *collect):
             if not _is_plain(name):
                 raise ValueError(f"{name!r} is not a path inside the working folder.")
+        for name in files:
+            if name == "program.py" or any(other.startswith(name + "/") for other in files):
+                raise ValueError(f"files[{name!r}] would cover another file of the working folder.")
         sources: dict[str, tuple[str, bool]] = {}
         for name, path in files.items():
             real = os.path.realpath(path)
@@ -108,6 +123,7 @@ class Runner:
             "disk_in_memory": self.disk_in_memory(limits),
             "files": sources,
             "hidden": _expand_hidden(hidden),
+            "protected": [os.path.realpath(os.environ.get("MLE_GYM_DATA") or os.path.expanduser("~/.cache/mle_gym"))],
             "artifacts_dir": os.path.abspath(artifacts_dir),
             "collect": list(collect),
             "max_artifact_mb": max_artifact_mb,
@@ -126,12 +142,15 @@ class Runner:
                 if not request["disk_in_memory"]:
                     scratch = tempfile.mkdtemp(prefix="mle_gym-run-")
                 request["scratch"] = scratch
-                result = self.process.run(request, cancel)
+                result = self.process.run(request, cancel, self._active)
                 break
             except launcher.Lost as lost:
                 # Before its start a program has had no effect, so it is safe to try again.
-                if lost.started or attempt == _ATTEMPTS or (cancel is not None and cancel.is_set()):
+                if self._closing.is_set() or (cancel is not None and cancel.is_set() and not lost.started):
+                    return Execution(Status.CANCELLED, message="the run was cancelled", timing=timing, shared=shared)
+                if lost.started or attempt == _ATTEMPTS:
                     return Execution(Status.INFRASTRUCTURE_ERROR, message=str(lost), timing=timing, shared=shared)
+                time.sleep(_RETRY_PAUSE * attempt)
             finally:
                 if scratch:
                     shutil.rmtree(scratch, ignore_errors=True)

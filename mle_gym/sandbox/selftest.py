@@ -83,6 +83,15 @@ _cache: dict[tuple[str, str, int], dict[str, str]] = {}
 _lock = threading.Lock()
 
 
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 def measure(python: str, tier: str) -> dict[str, str]:
     """Return property -> ``kernel``, ``polled`` or ``none`` for one interpreter and tier; cached in this process.
 

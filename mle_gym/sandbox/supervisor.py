@@ -11,6 +11,7 @@ import re
 import select
 import shutil
 import signal
+import site
 import socket
 import sys
 import time
@@ -24,37 +25,12 @@ __all__ = ["Run", "Surroundings"]
 
 _HEAD, _TAIL = 32 << 10, 96 << 10
 _MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
+_MAX_REPORTS = 4096
 _KILL_GRACE = 2.0
 _THREADS = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
     *("VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT", "RAYON_NUM_THREADS"),
 )
-
-
-@dataclass
-class Capture:
-    """Head and tail of one stream."""
-
-    fd: int
-    head: bytearray = field(default_factory=bytearray)
-    tail: bytearray = field(default_factory=bytearray)
-    total: int = 0
-
-    def add(self, data: bytes) -> None:
-        """Keep what fits."""
-        self.total += len(data)
-        room = _HEAD - len(self.head)
-        self.head += data[: max(room, 0)]
-        self.tail += data[max(room, 0) :]
-        if len(self.tail) > 2 * _TAIL:
-            del self.tail[:-_TAIL]
-
-    def text(self) -> str:
-        """What was kept, with a line that says how much was not."""
-        tail = bytes(self.tail[-_TAIL:])
-        gap = self.total - len(self.head) - len(tail)
-        middle = f"\n... [{gap} bytes left out] ...\n".encode() if gap else b""
-        return (bytes(self.head) + middle + tail).decode("utf-8", errors="replace")
 
 
 @dataclass
@@ -99,6 +75,7 @@ class Run:
         self.link: socket.socket | None = None
         self.pidfd = -1
         self.cpu_before = 0.0
+        self.reports = 0
         self.milestones: dict[str, tuple[float, str]] = {}
 
     def execute(self) -> None:
@@ -177,93 +154,6 @@ class Run:
     def _send(self, **result: Any) -> None:
         wire.send(self.caller, {"type": "result", **result})
 
-    def _root(self, user: users.User | None) -> namespaces.RootSpec | None:
-        if self.scratch:
-            os.chmod(self.scratch, 0o711)
-            for name in ("work", "home", "tmp"):
-                path = os.path.join(self.scratch, name)
-                os.mkdir(path)
-                if user is not None and user.dropped:
-                    os.chown(path, user.uid, user.gid)
-        if user is None:
-            return None
-        limits, files = self.request["limits"], self.request["files"]
-        assert self.layout is not None
-        binds = [
-            namespaces.Bind(source, f"{namespaces.WORKDIR}/{name}", private=private)
-            for name, (source, private) in files.items()
-        ]
-        if user.dropped:
-            self._map_owners([*self.layout.binds, *binds], user)
-        return namespaces.RootSpec(
-            layout=self.layout,
-            files=binds,
-            hidden=self.request["hidden"],
-            packages=self.request["packages"],
-            disk_mb=limits["disk_mb"],
-            shm_mb=limits["memory_mb"],
-            scratch=self.scratch,
-            drop_user=user.dropped,
-        )
-
-    def _map_owners(self, binds: list[namespaces.Bind], user: users.User) -> None:
-        """Show files that only their owner may read as the program's own."""
-        maps: dict[tuple[int, int], int] = {}
-        for bind in binds:
-            if not bind.private:
-                continue
-            info = os.stat(bind.source)
-            owner = (info.st_uid, info.st_gid)
-            try:
-                if owner not in maps:
-                    maps[owner] = users.owner_map(owner, user)
-                bind.tree = syscalls.idmapped_tree(bind.source, maps[owner])
-            except OSError as error:
-                raise namespaces.Refused(
-                    f"{bind.source} is closed to the sandbox's user and its file system cannot map owners "
-                    f"({error.strerror}); open it with chmod -R a+rX"
-                ) from error
-        for fd in maps.values():
-            os.close(fd)
-
-    def _complete_job(self) -> None:
-        """Fill in what the program's process needs, now that its folders are known."""
-        request, given = self.request, self.request["program"]
-        if self.isolated:
-            workdir, home, tmp = namespaces.WORKDIR, namespaces.HOME, "/tmp"
-        else:
-            workdir, home, tmp = (os.path.join(self.scratch, name) for name in ("work", "home", "tmp"))
-            self.workdir = os.open(workdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name, (source, _) in request["files"].items():
-                os.makedirs(os.path.dirname(os.path.join(workdir, name)), exist_ok=True)
-                os.symlink(source, os.path.join(workdir, name))
-        request["writable"] = [workdir, home, tmp]
-        threads = max(1, len(request["cores"]))
-        env = {
-            "PATH": f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": home,
-            "USER": "sandbox",
-            "LOGNAME": "sandbox",
-            "LANG": "C.UTF-8",
-            "TMPDIR": tmp,
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": os.path.join(home, ".matplotlib"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONHASHSEED": "0",
-            "MLE_SEED": str(given["seed"]),
-            **{name: str(threads) for name in _THREADS},
-        }
-        if not request["limits"]["gpus"]:
-            env["CUDA_VISIBLE_DEVICES"] = ""
-        for name, value in given["env"].items():
-            env[name] = os.path.join(workdir, value[2:]) if value.startswith("./") else value
-        request["job"] = {
-            **{key: given[key] for key in ("source", "hooks", "context", "seed")},
-            "env": env,
-            "workdir": workdir,
-            "threads": threads,
-        }
-
     def _watch(self) -> dict[str, Any]:
         """Read everything until the first process has told how the run ended; {} when it never tells."""
         self.captures = {self.out.fd: self.out, self.err.fd: self.err}
@@ -339,12 +229,13 @@ class Run:
 
     def _read_report(self) -> bool:
         data = self.report.recv(4096)
-        if not data:
+        self.reports += 1
+        if not data or self.reports > _MAX_REPORTS:
             return False
         now = time.monotonic()
         try:
             message = wire.decode(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return True  # only a program that forges reports sends such a thing
         if not self.start:
             # Until it has started, the process runs our code alone.
@@ -481,44 +372,6 @@ class Run:
             self.milestones["wrote_submission"] = (at, "kernel")
         os.close(fd)
 
-    def _verdict(self, final: dict[str, Any], oom: bool) -> tuple[str, str]:
-        limits, code, reason = self.request["limits"], final.get("exit"), final.get("reason")
-        memory = ("out_of_memory", f"the program used more than its {limits['memory_mb']} MiB of memory")
-        disk = ("disk_limit", f"the program wrote more than its {limits['disk_mb']} MiB")
-        if self.cut == "timeout":
-            return "timeout", f"the program was still running after {limits['time']:g} s"
-        if self.cut == "output":
-            return "output_limit", f"the program printed more than its {limits['output_kb']} KiB"
-        if self.cut:
-            return "cancelled", "the run was cancelled"
-        if self.failure or "error" in final:
-            return "infrastructure_error", self.failure or f"the sandbox could not be built: {final['error']}"
-        if reason == "memory":
-            return memory
-        if reason == "disk":
-            return disk
-        if code is None:
-            return "infrastructure_error", "the first process of the sandbox was killed"
-        if not self.start:
-            return "infrastructure_error", f"the program could not be started: {_last_line(self.err.text())}"
-        if code == 0:
-            return "ok", ""
-        if self.limit_hit:
-            return memory if self.limit_hit == "memory" else disk
-        if (code == -signal.SIGKILL and oom) or (code == -signal.SIGABRT and "std::bad_alloc" in self.err.text()):
-            return memory
-        how = f"exit code {code}" if code > 0 else f"signal {-code}"
-        return "program_error", f"the program ended with {how}: {_last_line(self.err.text()) or 'it printed no error'}"
-
-    def _remove_scratch(self) -> None:
-        def unlock(function: Any, path: str, _: Any) -> None:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700)
-            function(path)
-
-        if self.scratch and os.path.isdir(self.scratch):
-            shutil.rmtree(self.scratch, onerror=unlock)
-
 
 def _receive(sock: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
     """Receive data and descriptors; nothing at the end.
@@ -532,16 +385,3 @@ def _receive(sock: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]
             continue
         return data, list(fds)
     return b"", []
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
-
-
-def _oom_kills() -> int:
-    try:
-        with open("/proc/vmstat", "rb") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith(b"oom_kill ")), 0)
-    except FileNotFoundError:
-        return 0
