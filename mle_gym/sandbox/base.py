@@ -77,7 +77,8 @@ class Program:
     seed: int = 0
     """Seeds ``random`` and ``numpy.random`` in the program's interpreter, and is its ``$MLE_SEED``."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Further environment variables of the program."""
+    """Further environment variables of the program; a value that starts with ``./`` becomes absolute, against the
+    working folder."""
 
 
 @dataclass(frozen=True, slots=True)

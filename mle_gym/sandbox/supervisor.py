@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 import re
 import select
-import shutil
 import signal
-import site
 import socket
 import sys
 import time
@@ -19,18 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import init, meters, namespaces, program, saferead, syscalls, users, wire, zygote
+from . import init, meters, namespaces, plan, program, saferead, syscalls, users, verdict, wire, zygote
+from .capture import Capture
 
 __all__ = ["Run", "Surroundings"]
 
-_HEAD, _TAIL = 32 << 10, 96 << 10
 _MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 _MAX_REPORTS = 4096
 _KILL_GRACE = 2.0
-_THREADS = (
-    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
-    *("VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT", "RAYON_NUM_THREADS"),
-)
 
 
 @dataclass
@@ -67,7 +61,6 @@ class Run:
         request["warm"] = around.warm and not seen
         self.zygote = around.zygote if request["warm"] else None
         request["remote"] = self.zygote is not None
-        self.scratch: str = request["scratch"]
         self.workdir = -1
         self.start = self.end = 0.0
         self.cut, self.killed_at = "", 0.0
@@ -80,7 +73,7 @@ class Run:
 
     def execute(self) -> None:
         """Run to the end and send the result."""
-        kills = _oom_kills()
+        kills = verdict.oom_kills()
         out, out_end = os.pipe()
         err, err_end = os.pipe()
         self.out, self.err = Capture(out), Capture(err)
@@ -88,8 +81,10 @@ class Run:
         self.control, control_end = socket.socketpair(socket.AF_UNIX, wire.PACKET)
         try:
             user = users.choose() if self.isolated else None
-            root = self._root(user)
-            self._complete_job()
+            root = plan.root_spec(self.request, self.layout, user)
+            plan.complete(self.request, self.isolated)
+            if not self.isolated:
+                self.workdir = os.open(self.request["job"]["workdir"], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 pid = self._fork()
             except OSError as error:
@@ -113,11 +108,11 @@ class Run:
             self._close_ends()
             self._end_first_process(pid)
             self._drain()
-            self._finish(final, _oom_kills() > kills)
+            self._finish(final, verdict.oom_kills() > kills)
         except namespaces.Refused as refused:
             self._send(unavailable=str(refused))
         finally:
-            self._remove_scratch()
+            plan.remove(self.request["scratch"])
 
     def _fork(self) -> int:
         if self.isolated:
@@ -306,7 +301,18 @@ class Run:
         self.end = self.end or final.get("end", time.monotonic())
         artifacts, refused = self._collect()
         self._kernel_milestone()
-        status, message = self._verdict(final, oom)
+        status, message = verdict.judge(
+            verdict.Evidence(
+                limits=self.request["limits"],
+                started=bool(self.start),
+                cut=self.cut,
+                failure=self.failure,
+                limit_hit=self.limit_hit,
+                final=final,
+                oom=oom,
+                stderr=self.err.text(),
+            )
+        )
         reached = sorted(self.milestones.items(), key=lambda item: item[1][0])
         self._send(
             status=status,
