@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import random
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.envs.registration import EnvSpec
 from transformers.utils.logging import disable_progress_bar
 
 import mle_gym
-from mle_gym.suggest import choose
 from trainers.async_ppo.async_ppo import AsyncTrainer, make_admission, stopwatch
 from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
 from trainers.common.checkpoint import Checkpoints, restore_random
 from trainers.common.config import ConfigError, TrainConfig
+from trainers.common.environments import Environments
 from trainers.common.evaluate import evaluate
 from trainers.common.executor import Executor
 from trainers.common.judge import Judge
@@ -63,14 +59,12 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
     folder: RunFolder | None = None
     if resume is not None:
         folder, config = RunFolder.open(resume)
-    if not config.env.ids:
-        raise ConfigError("env.ids is empty: name at least one environment, for example with --env.ids ID.")
     try:
         # Everything that can be asked wrongly is built before the run folder is.
+        Environments(config.env).check()
         path = Path(config.run or _default_run(config))
         if folder is None:
             RunFolder.check_new(path)
-        _check_environments(config)
         algorithm = _algorithm(config)
         disable_progress_bar()
         start = _load_policy(config.policy.name, config)
@@ -108,13 +102,14 @@ class _Run:
         """Train to the end or to a signal."""
         config, folder = self.config, self.folder
         admission = make_admission(config)
-        ids = [env_id for env_id in config.env.ids for _ in range(admission.in_flight_max)]
+        ids = [env_id for env_id in dict.fromkeys(config.env.ids) for _ in range(admission.in_flight_max)]
         judge = Judge(config.env.ids, config.env.kwargs)
         clock = stopwatch(0.0 if self.state is None else self.state["seconds"])
         stages = Stages(config.schedule.stall_seconds, folder.path)
         title = f"{', '.join(config.env.ids)} (seed {config.seed})"
         with contextlib.ExitStack() as stack:
-            pool = mle_gym.EnvPool([_spec(env_id, config.env.kwargs) for env_id in ids], config.env.slots)
+            environments = Environments(config.env)
+            pool = mle_gym.EnvPool(environments.factories(admission.in_flight_max), config.env.slots)
             stack.callback(pool.close)
             progress = stack.enter_context(make_progress(title))
             stack.enter_context(self._signals())
@@ -143,6 +138,7 @@ class _Run:
                 lambda: self.signal != 0,
             )
             rollout.reset()
+            environments.remember(folder.samples.read())
             if self.state is not None:
                 restore_random(self.state["random"])
                 trainer.restore(self.state)
@@ -168,7 +164,8 @@ class _Run:
                 with stages("evaluate"):
                     tables, trials = evaluate(
                         executor,
-                        rollout.shown,
+                        rollout.tasks,
+                        rollout.first_prompts,
                         self.generator,
                         judge,
                         samples=config.schedule.evaluate,
@@ -211,15 +208,6 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _check_environments(config: TrainConfig) -> None:
-    for env_id in config.env.ids:
-        spec = _spec(env_id, config.env.kwargs)
-        try:
-            gym.make(spec).close()
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"{env_id} cannot be made with these env.kwargs: {error}") from error
-
-
 def _algorithm(config: TrainConfig) -> Algorithm:
     try:
         kind = find_algorithm(config.algorithm.name)
@@ -233,25 +221,6 @@ def _load_policy(name: str, config: TrainConfig) -> Policy:
         return Policy.load(name, dtype=config.policy.dtype, device=config.policy.device)
     except PolicyUnavailable as error:
         raise ConfigError(str(error)) from error
-
-
-def _spec(env_id: str, kwargs: Mapping[str, Any]) -> EnvSpec:
-    """The spec of an id with further arguments; ``module:id`` imports the module that registers it, as in gym.make."""
-    module, colon, name = env_id.rpartition(":")
-    if colon:
-        try:
-            import_module(module)
-        except ImportError as error:
-            raise ConfigError(f"env.ids={env_id!r}: the module cannot be imported: {error}.") from error
-    if name not in gym.registry:
-        try:
-            choose("env.ids", name, gym.registry)
-        except ValueError as error:
-            # The list of all ids is for `mle-gym tasks`.
-            raise ConfigError(f"{str(error).split(' Choices:')[0]} `mle-gym tasks` lists all.") from None
-    spec = copy.deepcopy(gym.registry[name])
-    spec.kwargs = {**spec.kwargs, **kwargs}
-    return spec
 
 
 def _default_run(config: TrainConfig) -> str:

@@ -45,6 +45,9 @@ class EnvConfig:
     """Arguments of gym.make, the same for every id."""
     slots: int = 1
     """Programs that run at once."""
+    improve: float = 0.0
+    """Share of prompts that show an earlier valid program to improve (arXiv 2509.01684 uses 0.5); needs a token_budget
+    with room for one."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,8 @@ class TrainConfig:
         for key, value in not_negative.items():
             if value < 0:
                 raise ConfigError(f"{key} must not be negative, but is {value}.")
+        if not 0 <= self.env.improve <= 1:
+            raise ConfigError(f"env.improve must be in [0, 1], not {self.env.improve}.")
         if self.admission.multiplier < 1:
             raise ConfigError(f"admission.multiplier must be at least 1, not {self.admission.multiplier}.")
         if self.policy.dtype not in ("float32", "bfloat16"):

@@ -25,7 +25,8 @@ Trial = Mapping[str, Any]
 
 def evaluate(
     executor: Executor,
-    shown: Mapping[str, Mapping[int, str]],
+    tasks: Sequence[str],
+    prompts: Mapping[str, str],
     generator: Generator,
     judge: Judge,
     *,
@@ -40,7 +41,8 @@ def evaluate(
 
     Args:
         executor: Environments with nothing in flight.
-        shown: Task -> environment index -> the prompt it shows.
+        tasks: Task of each environment.
+        prompts: Task -> prompt.
         generator: Writes the programs.
         judge: Says which are valid.
         samples: Programs per task.
@@ -54,8 +56,7 @@ def evaluate(
         A table per task (:func:`table`), and every trial.
     """
     jobs: list[tuple[str, bool, Generation]] = []
-    for rank, (task, prompts) in enumerate(shown.items()):
-        prompt = next(iter(prompts.values()))
+    for rank, (task, prompt) in enumerate(prompts.items()):
         draw = int(np.random.SeedSequence([seed, 1, rank]).generate_state(1)[0])
         for greedy, count in ((False, samples), (True, 1)):
             generations = generator.generate(
@@ -64,7 +65,7 @@ def evaluate(
             beat()
             jobs += [(task, greedy, generation) for generation in generations]
     trials: list[Trial] = []
-    free = {task: list(prompts) for task, prompts in shown.items()}
+    free = {task: [index for index, other in enumerate(tasks) if other == task] for task in prompts}
     waiting = list(reversed(jobs))
     flying: dict[int, tuple[int, tuple[str, bool, Generation]]] = {}
     while waiting or flying:
@@ -94,7 +95,7 @@ def evaluate(
                     "info": plain(dict(result.info)),
                 }
             )
-    return {task: table([trial for trial in trials if trial["task"] == task], judge) for task in shown}, trials
+    return {task: table([trial for trial in trials if trial["task"] == task], judge) for task in prompts}, trials
 
 
 def table(trials: Sequence[Trial], judge: Judge) -> dict[str, Any]:

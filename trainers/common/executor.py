@@ -16,7 +16,7 @@ class Executor(Protocol):
     Where it also has ``cancel(ticket)``, actions that were dropped are ended early.
     """
 
-    def reset(self) -> Sequence[StepResult]:
+    def reset(self, *, seed: int | None = None) -> Sequence[StepResult]:
         """Start an episode in every environment; one result each, in the order of the environments."""
         ...
 

@@ -46,9 +46,9 @@ class Replay:
         """Recorded groups not yet replayed."""
         return len(self._groups)
 
-    def reset(self) -> Sequence[StepResult]:
+    def reset(self, *, seed: int | None = None) -> Sequence[StepResult]:
         """Reset the live executor."""
-        return self._live.reset()
+        return self._live.reset(seed=seed)
 
     def send(self, env_index: int, action: str) -> int:
         """Note the action while the record lasts, else send it on."""

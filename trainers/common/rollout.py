@@ -72,6 +72,8 @@ class Rollout:
         """Samples that wait to be taken, by ticket."""
         self.received = 0
         """Groups of completions received."""
+        self.first_prompts: dict[str, str] = {}
+        """Task -> what its first environment showed at the reset: nothing had been tried yet."""
         self._samples = samples
         self._prompts = prompts
         self._clock = clock
@@ -101,19 +103,12 @@ class Rollout:
         """Environments without an action."""
         return sum(len(envs) for envs in self._free.values())
 
-    @property
-    def shown(self) -> dict[str, dict[int, str]]:
-        """Task -> index of each of its environments -> what it shows."""
-        shown: dict[str, dict[int, str]] = {}
-        for index, (task, text) in enumerate(zip(self.tasks, self._shown, strict=True)):
-            shown.setdefault(task, {})[index] = text
-        return shown
-
     def reset(self) -> None:
         """Start an episode in every environment."""
-        self._shown = [str(result.next_obs) for result in self.executor.reset()]
+        self._shown = [str(result.next_obs) for result in self.executor.reset(seed=self.seed)]
         if len(self._shown) != len(self.tasks):
             raise ValueError(f"{len(self._shown)} environments for {len(self.tasks)} tasks.")
+        self.first_prompts = dict(zip(reversed(self.tasks), reversed(self._shown), strict=True))
 
     def launch(self, count: int) -> list[int]:
         """Sample ``count`` responses from the generator's policy and send them; returns their tickets."""
