@@ -13,10 +13,10 @@ import pytest
 from mle_gym.commands.base import UserError, parse, resolve_id
 from mle_gym.commands.tasks import Options
 
-from .conftest import Cli
+from .conftest import Cli, Result
 
 
-def assert_one_sentence(result: subprocess.CompletedProcess[str], *words: str) -> None:
+def assert_one_sentence(result: Result, *words: str) -> None:
     """Exit code 2, one line on stderr that holds the words, nothing on stdout."""
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
@@ -81,9 +81,15 @@ def test_help_of_a_command(cli: Cli) -> None:
     assert "--time-limit" in result.stdout
 
 
-def test_reader_that_goes_away_is_no_error(cli_env: dict[str, str]) -> None:
+def test_a_real_process_prints_no_traceback(process_env: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "mle_gym", "show", "no-such-task"]
+    result = subprocess.run(command, capture_output=True, text=True, env=process_env, timeout=60)
+    assert_one_sentence(Result(result.returncode, result.stdout, result.stderr), "no-such-task")
+
+
+def test_reader_that_goes_away_is_no_error(process_env: dict[str, str]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "mle_gym", "tasks"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli_env
+        [sys.executable, "-m", "mle_gym", "tasks"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=process_env
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -94,7 +100,7 @@ def test_reader_that_goes_away_is_no_error(cli_env: dict[str, str]) -> None:
     assert errors == b""
 
 
-def test_ctrl_c_ends_without_traceback(cli_env: dict[str, str]) -> None:
+def test_ctrl_c_ends_without_traceback(process_env: dict[str, str]) -> None:
     # The command waits for a program on standard input that never comes.
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
@@ -103,7 +109,7 @@ def test_ctrl_c_ends_without_traceback(cli_env: dict[str, str]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=cli_env,
+        env=process_env,
     )
     try:
         assert process.stderr is not None

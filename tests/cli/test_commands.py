@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -128,10 +129,9 @@ def test_doctor(cli: Cli) -> None:
     result = cli("doctor", "--json")
     assert result.returncode == 0, result.stderr
     facts = json.loads(result.stdout)
-    import os
-
     assert facts["machine"]["cores"] == len(os.sched_getaffinity(0))
     assert math.isfinite(facts["machine"]["memory_gb"])
     assert set(facts["sandbox"]["enforcement"].values()) <= {"kernel", "polled", "none"}
+    assert "network" in facts["sandbox"]["enforcement"]
     assert facts["data"]["tasks"] == len(list_tasks())
     assert "sandbox" in cli("doctor").stdout
