@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -46,21 +45,18 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _sandbox() -> dict[str, Any]:
-    """Return what the local backend enforces here, from its self-test."""
+    """Return what the local backend enforces here, from its self-test, and why it cannot isolate where it cannot."""
     from mle_gym.sandbox import make_sandbox
     from mle_gym.sandbox.base import SandboxUnavailable
 
-    other = {"docker": shutil.which("docker") is not None, "e2b": bool(os.environ.get("E2B_API_KEY"))}
-    try:
-        with make_sandbox("local", allow_unsafe=True) as sandbox:
-            return {
-                "tier": sandbox.tier,
-                "enforcement": dict(sandbox.enforcement()),
-                "problem": "",
-                "others_found": [name for name, found in other.items() if found],
-            }
-    except SandboxUnavailable as error:
-        return {"tier": "", "enforcement": {}, "problem": str(error), "others_found": []}
+    problem = ""
+    for allow_unsafe in (False, True):
+        try:
+            with make_sandbox("local", allow_unsafe=allow_unsafe) as sandbox:
+                return {"tier": sandbox.tier, "enforcement": dict(sandbox.enforcement()), "problem": problem}
+        except SandboxUnavailable as error:
+            problem = str(error)
+    return {"tier": "", "enforcement": {}, "problem": problem}
 
 
 def _data() -> dict[str, Any]:
@@ -110,7 +106,9 @@ def _show(facts: dict[str, Any]) -> None:
         hint = f"missing {', '.join(missing)}: pip install 'mle-gym[{extra}]'" if missing else "installed"
         line(f"[{extra}]", hint)
     sandbox = facts["sandbox"]
-    line("sandbox", f"local: {sandbox['tier'] or sandbox['problem']}")
+    line("sandbox", f"local, tier {sandbox['tier'] or 'none'}")
+    if sandbox["problem"]:
+        line("  problem", sandbox["problem"])
     by_strength: dict[str, list[str]] = {}
     for name, strength in sandbox["enforcement"].items():
         by_strength.setdefault(strength, []).append(name.replace("_", " "))
@@ -119,5 +117,5 @@ def _show(facts: dict[str, Any]) -> None:
     data = facts["data"]
     line("tasks", f"{data['tasks']}; prepared data in {data['folder']} ({data['megabytes']:.0f} MB)")
     line("disk free", ", ".join(f"{name} {free:.0f} GB" for name, free in facts["disk"].items()))
-    for group, names in facts["plugins"].items():
-        line(group.partition(".")[2], ", ".join(names) or "none registered")
+    plugins = {group.partition(".")[2]: names for group, names in facts["plugins"].items() if names}
+    line("plug-ins", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in plugins.items()) or "none")
