@@ -21,7 +21,7 @@ from . import meters, namespaces, program, syscalls
 
 __all__ = ["main"]
 
-_POLL_FIRST, _POLL_LAST, _POLL_FOLDER = 0.01, 0.05, 0.25
+_POLL_FIRST, _POLL_LAST = 0.01, 0.05
 
 
 def main(
@@ -105,7 +105,7 @@ def _watch(request: dict[str, Any], isolated: bool, streams: program.Streams, co
         if status is None and not reason:
             pause = min(pause * 1.5, _POLL_LAST)
             reason = watch.look()
-    ended = time.monotonic()
+    ended, killed = time.monotonic(), reason not in ("", "killed")
     final = _kill_all(pid, isolated)
     status = final if status is None else status
     if reason in ("", "killed") and watch.disk_full():
@@ -117,6 +117,7 @@ def _watch(request: dict[str, Any], isolated: bool, streams: program.Streams, co
         {
             "exit": None if status is None else os.waitstatus_to_exitcode(status),
             "reason": reason,
+            "killed": killed,
             "end": ended,
             "cpu": usage.ru_utime + usage.ru_stime,
             "peak": max(watch.peak, usage.ru_maxrss / unit),
@@ -131,9 +132,8 @@ class _Meter:
         self.limits: dict[str, Any] = request["limits"]
         self.isolated = isolated
         self.in_memory: bool = request["disk_in_memory"]
-        self.writable: list[str] = request["writable"]
+        self.workdir: str = request["job"]["workdir"]
         self.peak = 0.0
-        self._walked = 0.0
 
     def look(self) -> str:
         """Return what is used up: ``memory``, ``disk`` or ````."""
@@ -142,17 +142,14 @@ class _Meter:
         self.peak = max(self.peak, used)
         if used > self.limits["memory_mb"]:
             return "memory"
-        if not self.in_memory and time.monotonic() - self._walked < _POLL_FOLDER:
-            return ""
         return "disk" if self.disk_full() else ""
 
     def disk_full(self) -> bool:
-        """Tell whether the program has written all it may."""
-        if self.in_memory:
-            info = os.statvfs(self.writable[0])
-            return info.f_bfree == 0 or info.f_ffree == 0
-        self._walked = time.monotonic()
-        return meters.folder_mb(self.writable) > float(self.limits["disk_mb"])
+        """Tell whether the program has written all it may; the supervisor looks where that is not in memory."""
+        if not self.in_memory:
+            return False
+        info = os.statvfs(self.workdir)
+        return info.f_bfree == 0 or info.f_ffree == 0
 
     def _shm(self) -> float:
         if not self.isolated:

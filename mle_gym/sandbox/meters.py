@@ -78,14 +78,13 @@ def memory_mb(pids: Iterable[int], limit_mb: float, shm_mb: float = 0.0) -> floa
     return private + max(shared, shm_mb)
 
 
-def folder_mb(folders: Iterable[str]) -> float:
-    """Space taken by everything below ``folders``, MiB."""
+def folder_mb(root: str) -> float:
+    """Space taken by everything below ``root``, MiB."""
     used = 0
-    for root in folders:
-        for folder, _, names in os.walk(root):
-            for name in names:
-                try:
-                    used += os.lstat(os.path.join(folder, name)).st_blocks * 512
-                except FileNotFoundError:
-                    continue
+    for folder, _, names in os.walk(root):
+        for name in names:
+            try:
+                used += os.lstat(os.path.join(folder, name)).st_blocks * 512
+            except FileNotFoundError:
+                continue
     return used / 2**20

@@ -59,7 +59,7 @@ def root_spec(
 
 
 def complete(request: dict[str, Any], isolated: bool) -> None:
-    """Add ``job`` (what the program's process needs) and ``writable`` (its folders) to the request."""
+    """Add ``job``, what the program's process needs, to the request."""
     given, scratch = request["program"], request["scratch"]
     if isolated:
         workdir, home, tmp = namespaces.WORKDIR, namespaces.HOME, "/tmp"
@@ -68,7 +68,6 @@ def complete(request: dict[str, Any], isolated: bool) -> None:
         for name, (source, _) in request["files"].items():
             os.makedirs(os.path.dirname(os.path.join(workdir, name)), exist_ok=True)
             os.symlink(source, os.path.join(workdir, name))
-    request["writable"] = [workdir, home, tmp]
     threads = max(1, len(request["cores"]))
     env = {
         "PATH": f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",

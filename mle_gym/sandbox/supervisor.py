@@ -24,7 +24,7 @@ __all__ = ["Run", "Surroundings"]
 
 _MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 _MAX_REPORTS = 4096
-_KILL_GRACE = 2.0
+_KILL_GRACE, _DISK_POLL = 2.0, 0.25
 
 
 @dataclass
@@ -69,6 +69,7 @@ class Run:
         self.pidfd = -1
         self.cpu_before = 0.0
         self.reports = 0
+        self.walked = 0.0
         self.milestones: dict[str, tuple[float, str]] = {}
 
     def execute(self) -> None:
@@ -163,6 +164,12 @@ class Run:
             if self.killed_at and now >= self.killed_at + _KILL_GRACE:
                 return {}
             stop = self.killed_at + _KILL_GRACE if self.killed_at else self.start + limit if self.start else None
+            if self.request["scratch"] and not self.killed_at:
+                stop = min(now + _DISK_POLL, stop or now + _DISK_POLL)
+                if now >= self.walked + _DISK_POLL:
+                    self.walked = now
+                    if self._folder_full():
+                        self._cut("disk")
             for fd, _ in self.poll.poll(None if stop is None else (stop - now) * 1000 + 1):
                 if fd == self.control.fileno():
                     message, fds = _receive(self.control)
@@ -196,6 +203,11 @@ class Run:
             else:
                 self._lost("the warm process could not fork the program or was killed")
         return False
+
+    def _folder_full(self) -> bool:
+        """Tell whether the program's host folder is full; as its user one could be shut out, here one cannot."""
+        scratch = self.request["scratch"]
+        return bool(scratch) and meters.folder_mb(scratch) > float(self.request["limits"]["disk_mb"])
 
     def _lost(self, why: str) -> None:
         self.failure = self.failure or why
@@ -298,6 +310,8 @@ class Run:
             return
         wire.send(self.caller, {"type": "ended"})
         self._merge_exit(final)
+        if not self.cut and self._folder_full():
+            final["reason"] = "disk"
         self.end = self.end or final.get("end", time.monotonic())
         artifacts, refused = self._collect()
         self._kernel_milestone()
@@ -317,7 +331,7 @@ class Run:
         self._send(
             status=status,
             message=message,
-            exit_code=final.get("exit") if not self.cut else None,
+            exit_code=None if self.cut or final.get("killed") else final.get("exit"),
             stdout=self.out.text(),
             stderr=self.err.text(),
             start=self.start,

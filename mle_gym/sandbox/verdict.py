@@ -16,7 +16,7 @@ class Evidence:
     limits: dict[str, Any]
     started: bool
     cut: str
-    """Why the supervisor ended the program: ``timeout``, ``output``, ``cancelled``, ``orphaned`` or ``""``."""
+    """Why the supervisor cut the program: ``timeout``, ``output``, ``disk``, ``cancelled``, ``orphaned`` or ``""``."""
     failure: str
     """What failed on our side."""
     limit_hit: str
@@ -37,6 +37,8 @@ def judge(seen: Evidence) -> tuple[str, str]:
         return "timeout", f"the program was still running after {limits['time']:g} s"
     if seen.cut == "output":
         return "output_limit", f"the program printed more than its {limits['output_kb']} KiB"
+    if seen.cut == "disk":
+        return disk
     if seen.cut:
         return "cancelled", "the run was cancelled"
     if seen.failure or "error" in final:
