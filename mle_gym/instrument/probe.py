@@ -20,10 +20,12 @@ class ProbeInstrumenter(Instrumenter):
 
     A milestone follows from an event inside the interpreter (an import statement completed, a data file was opened, a
     model was constructed and fitted, a metric was computed, the test rows were predicted), never from printed text.
-    The rules are in :mod:`mle_gym.instrument.hooks`. What runs in another process (joblib's workers) is seen through
-    the call that started it. A model written by hand on arrays alone fits nothing that the hooks could see: it earns
-    the milestones of its imports and files. A program that searches the interpreter for the hooks can forge them,
-    which is worth 0.7 at most and nothing to a valid submission.
+    The rules are in :mod:`mle_gym.instrument.hooks`.
+
+    Not seen: a model or metric written by hand on arrays (it earns the milestones of imports and files), fits that the
+    program itself sends to new processes (those of ``GridSearchCV(n_jobs=2)`` are seen through its own ``fit``), Keras
+    and JAX, and readers that open files in C++ or Rust. A program that searches the interpreter for the hooks can forge
+    them, which is worth 0.7 at most and nothing to a valid submission.
 
     Example:
         >>> ProbeInstrumenter().name

@@ -148,6 +148,12 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 with ThreadPoolExecutor(2) as pool:
     print([len(r) for r in pool.map(m.predict, [T, T])])
 """,
+    "error_in_thread": LOAD
+    + """import threading
+from sklearn.linear_model import LogisticRegression
+thread = threading.Thread(target=lambda: LogisticRegression().fit(X, y[:3]), name="worker")
+thread.start(); thread.join()
+""",
     "deep_recursion": LOAD
     + """from sklearn.base import BaseEstimator
 class R(BaseEstimator):

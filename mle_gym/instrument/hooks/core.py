@@ -77,7 +77,8 @@ class Recorder:
         self.families: set[str] = set()
         self.errors = 0
         self.program_files: dict[str, bool] = {}
-        folders = [os.path.dirname(os.__file__), *(path for path in sys.path if path.endswith(("-packages", ".zip")))]
+        self.folder = os.path.join(os.getcwd(), "")
+        folders = [os.path.dirname(os.__file__), *(path for path in sys.path if path)]
         self.library = (*(os.path.join(folder, "") for folder in folders), "<frozen", "<__array_function__")
 
     def reach(self, name: str) -> None:
@@ -124,7 +125,8 @@ class Recorder:
         name = frame.f_code.co_filename
         known = self.program_files.get(name)
         if known is None:
-            known = self.program_files[name] = not name.startswith(self.library)
+            known = name.startswith(self.folder) or not name.startswith(self.library)
+            self.program_files[name] = known
         return known
 
 

@@ -170,9 +170,11 @@ class Estimators:
             if not cls.__module__.startswith("sklearn."):
                 see(cls)
 
-        if "__setattr__" not in root.__dict__ and "__init_subclass__" not in root.__dict__:
-            root.__setattr__ = __setattr__
-            root.__init_subclass__ = classmethod(__init_subclass__)
+        for name in ("__setattr__", "__init_subclass__"):
+            if name in root.__dict__:
+                raise TypeError(f"{name} is taken")  # Ours would skip it; better no evidence than another behaviour.
+        root.__setattr__ = __setattr__
+        root.__init_subclass__ = classmethod(__init_subclass__)
 
     def patch_validation(self, module: ModuleType) -> None:
         """See metrics in ``sklearn.utils._param_validation``, where all pass, so that none has to be replaced."""

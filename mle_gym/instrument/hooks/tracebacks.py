@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ def hide_from_excepthook() -> None:
         previous(kind, error, error.__traceback__)
 
     sys.excepthook = excepthook
+    previous_in_threads = threading.excepthook
+
+    def excepthook_in_threads(details: Any) -> None:
+        strip(details.exc_value, set())
+        previous_in_threads(details)
+
+    threading.excepthook = excepthook_in_threads
 
 
 def hide_from_traceback(module: ModuleType) -> None:
