@@ -279,12 +279,12 @@ def test_without_modules_the_program_ends_as_it_would(run, run_bare):
 
 def test_cut_program_keeps_what_it_reached(run):
     source = (
-        LOAD + "from sklearn.linear_model import Ridge\nfrom sklearn.model_selection import GridSearchCV\nimport time\n"
+        LOAD + "from sklearn.linear_model import Ridge\nfrom sklearn.model_selection import GridSearchCV\nimport os\n"
         "class Slow(Ridge):\n    def fit(self, X, y):\n        self.n = getattr(self, 'n', 0) + 1\n"
-        "        super().fit(X, y)\n        if len(X) == 300: time.sleep(60)\n        return self\n"
+        "        super().fit(X, y)\n        if len(X) == 300: os.kill(os.getpid(), 9)\n        return self\n"
         "GridSearchCV(Slow(), {'alpha': [1.0]}, cv=2).fit(X, y)"
     )
-    result = run(source, timeout=4.0)
+    result = run(source)
     assert result.code == -9
     assert result.names == FITTED  # the search itself never ended: nothing was evaluated
 
