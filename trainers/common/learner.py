@@ -60,6 +60,9 @@ class Learner:
         """
         if not samples or not all(sample.reward_valid for sample in samples):
             raise ValueError("A batch holds at least one sample and only valid ones.")
+        odd = [sample.ticket for sample in samples if not math.isfinite(sample.reward)]
+        if odd:
+            raise ValueError(f"The rewards of tickets {odd} are not finite numbers.")
         advantages = self.algorithm.advantages(samples)
         if advantages.shape != (len(samples),) or not np.all(np.isfinite(advantages)):
             raise ValueError(f"{type(self.algorithm).__name__}.advantages must return {len(samples)} finite numbers.")
