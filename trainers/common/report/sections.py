@@ -281,7 +281,7 @@ def _before_after(run: RunData) -> Section | None:
             "Programs of the start policy, and as many of the last ones. Valid: a model was fitted, and the score "
         )
         tables.append(Table(caption + "beats the sample submission's.", columns, rows))
-    evaluated = {task: facts for task, facts in run.evaluation.items() if isinstance(facts, Mapping)}
+    evaluated: Mapping[str, Mapping[str, Any]] = nested(run.evaluation, "tables") or {}
     rows = [(task, *(_value(key, facts.get(key)) for key in _EVALUATED)) for task, facts in evaluated.items() if facts]
     if rows:
         names = [key.replace("_", " ") for key in _EVALUATED]
