@@ -106,7 +106,11 @@ def bar_plot(
     axes.set_ylim(0, min(1.0, 1.15 * highest) if highest > 0 else 1.0)
     rotate = max((len(name) for name in categories), default=0) > 9
     axes.set_xticks(
-        range(len(categories)), categories, rotation=25 if rotate else 0, ha="right" if rotate else "center"
+        range(len(categories)),
+        categories,
+        rotation=25 if rotate else 0,
+        ha="right" if rotate else "center",
+        fontsize="small",
     )
     return _svg(figure, axes, title, legend=len(series) > 1)
 
