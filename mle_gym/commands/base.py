@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["UserError", "console", "parse", "resolve_id", "write_json"]
 
 T = TypeVar("T")
-_BOX = "│╭╮╰╯─"
 
 
 class UserError(Exception):
@@ -57,16 +56,18 @@ def parse(options: type[T], argv: Sequence[str], *, command: str) -> T:
 
 def _first_paragraph(box: str) -> str:
     """Return the message of a tyro error box as one line."""
-    lines = [line.strip(_BOX + " ") for line in box.splitlines()]
-    # The first line is the box's title, an empty one after the strip is a rule.
-    body = lines[1:] if len(lines) > 1 else lines
-    message: list[str] = []
-    for line in body:
-        if not line and message:
+    body: list[str] = []
+    # The first line is the box's title.
+    for line in box.splitlines()[1:]:
+        # The frame is drawn in ASCII where the terminal has no Unicode.
+        text = line.removeprefix("│ ").removeprefix("| ").rstrip(" │|")
+        if not text.strip("─╰╯│ +-|"):  # a rule or the box's end
             break
-        if line:
-            message.append(line)
-    return " ".join(message).rstrip(".:") or "The arguments are wrong"
+        body.append(text)
+    if body and body[0].startswith("Missing from"):
+        # Each argument stands by itself, its help further in.
+        return f"Missing: {', '.join(line.strip() for line in body[1:] if len(line) - len(line.lstrip()) == 4)}"
+    return " ".join(line.strip() for line in body).rstrip(".:") or "The arguments are wrong"
 
 
 def resolve_id(name: str) -> str:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from mle_gym.commands.base import UserError, console, parse, resolve_id, write_json
 
@@ -26,9 +26,9 @@ class Options:
     in the command.
     """
 
-    id: Positional[str]
+    id: Annotated[Positional[str], arg(metavar="ID")]
     """Environment id or task name, for example mle_gym/breast-cancer-v0 or breast-cancer."""
-    program: Positional[str]
+    program: Annotated[Positional[str], arg(metavar="PROGRAM")]
     """File with a Python program; - reads standard input. A file ending in .md is a whole answer: plan and block."""
     reward: str = "paper"
     """Reward function: paper, medal, percentile, normalized or package.module:function."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from mle_gym.commands.base import UserError, console, parse, resolve_id, write_json
 
@@ -18,7 +18,7 @@ __all__ = ["main"]
 class Options:
     """Show one task: description, source, licence, metric, thresholds, files and the prompt a policy sees."""
 
-    id: Positional[str]
+    id: Annotated[Positional[str], arg(metavar="ID")]
     """Environment id or task name, for example mle_gym/breast-cancer-v0 or breast-cancer."""
     token_budget: int = 1024
     """Size of the prompt that is shown, in tokens."""
@@ -64,7 +64,7 @@ def _facts(env_id: str, token_budget: int) -> dict[str, Any]:
         "thresholds": asdict(task.thresholds) if task.thresholds else None,
         "sample_score": {split: data.sample_score(split) for split in data.splits},
         "data": data.kind,
-        "files": {path.name: path.stat().st_size for path in _files(data.public_dir)},
+        "files": _files(data.public_dir),
         "folder": data.public_dir,
         "target": task.target,
         "source": task.source,
@@ -76,9 +76,22 @@ def _facts(env_id: str, token_budget: int) -> dict[str, Any]:
     }
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the files a program finds in ``input``."""
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+def _files(folder: Path) -> dict[str, dict[str, int]]:
+    """Return number and bytes of what a program finds in ``input``, by entry; folders end in a slash."""
+    entries: dict[str, dict[str, int]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            sizes = [inner.stat().st_size for inner in path.rglob("*") if inner.is_file()]
+            entries[f"{path.name}/"] = {"files": len(sizes), "bytes": sum(sizes)}
+        else:
+            entries[path.name] = {"files": 1, "bytes": path.stat().st_size}
+    return entries
+
+
+def _describe(name: str, entry: dict[str, int]) -> str:
+    """Return an entry with its size."""
+    count = f"{entry['files']} files, " if name.endswith("/") else ""
+    return f"{name} ({count}{entry['bytes'] / 1024:,.0f} KiB)"
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -96,7 +109,7 @@ def _show(facts: dict[str, Any]) -> None:
         line("thresholds", ", ".join(f"{name} {value:.6g}" for name, value in facts["thresholds"].items()))
     line("sample score", ", ".join(f"{split} {value:.6g}" for split, value in facts["sample_score"].items()))
     line("predict", ", ".join(facts["target"]))
-    line("files", ", ".join(f"{name} ({size / 1024:,.0f} KiB)" for name, size in facts["files"].items()))
+    line("files", ", ".join(_describe(name, entry) for name, entry in facts["files"].items()))
     line("folder", facts["folder"])
     line("source", facts["source"] or "unknown")
     line("licence", facts["licence"] or "unknown")

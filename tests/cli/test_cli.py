@@ -68,7 +68,17 @@ def test_wrong_option_is_one_sentence(cli: Cli) -> None:
 
 
 def test_missing_argument_is_one_sentence(cli: Cli) -> None:
-    assert_one_sentence(cli("show"), "mle-gym show --help")
+    assert_one_sentence(cli("show"), "Missing: ID; see `mle-gym show --help`.")
+    assert_one_sentence(cli("run"), "Missing: ID, PROGRAM; see `mle-gym run --help`.")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_wrong_value_in_any_terminal(process_env: dict[str, str], encoding: str) -> None:
+    command = [sys.executable, "-m", "mle_gym", "show", "credit-default", "--token-budget", "many"]
+    environment = process_env | {"PYTHONIOENCODING": encoding}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert_one_sentence(Result(result.returncode, result.stdout, result.stderr), "--token-budget", "'many'")
+    assert "--" * 4 not in result.stderr
 
 
 def test_unknown_tag_names_the_tags(cli: Cli) -> None:

@@ -67,6 +67,13 @@ def test_show(cli: Cli) -> None:
     assert facts["prompt"].splitlines()[0] in text
 
 
+def test_show_names_folders_and_not_each_file(cli: Cli) -> None:
+    files = json.loads(cli("show", "digit-images", "--json").stdout)["files"]
+    folder = get_task("digit-images").load().public_dir
+    assert set(files) == {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
+    assert files["train/"]["files"] == len(list((folder / "train").iterdir()))
+
+
 def test_run_scores_a_program(cli: Cli, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
