@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -39,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments without the program's name; those of the process by default.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal without Unicode shows ? for an arrow; it is no reason to fail.
+            stream.reconfigure(errors="replace")
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()

@@ -57,17 +57,24 @@ def parse(options: type[T], argv: Sequence[str], *, command: str) -> T:
 def _first_paragraph(box: str) -> str:
     """Return the message of a tyro error box as one line."""
     body: list[str] = []
-    # The first line is the box's title.
+    # The first line is the box's title. A terminal without Unicode gets hyphens and blanks for a frame.
     for line in box.splitlines()[1:]:
-        # The frame is drawn in ASCII where the terminal has no Unicode.
-        text = line.removeprefix("│ ").removeprefix("| ").rstrip(" │|")
-        if not text.strip("─╰╯│ +-|"):  # a rule or the box's end
+        text = line.removeprefix("│").rstrip(" │")
+        if text.strip("─╰╯- "):
+            body.append(text)
+        elif body:  # a rule below the message
             break
-        body.append(text)
-    if body and body[0].startswith("Missing from"):
+    if not body:
+        return "The arguments are wrong"
+    if "Missing from" in body[0]:
         # Each argument stands by itself, its help further in.
-        return f"Missing: {', '.join(line.strip() for line in body[1:] if len(line) - len(line.lstrip()) == 4)}"
-    return " ".join(line.strip() for line in body).rstrip(".:") or "The arguments are wrong"
+        names = [line.strip() for line in body[1:] if _indent(line) == _indent(body[0]) + 4]
+        return f"Missing: {', '.join(names)}"
+    return " ".join(line.strip() for line in body).rstrip(".:")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def resolve_id(name: str) -> str:
