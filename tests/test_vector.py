@@ -48,6 +48,10 @@ def _unstack(infos: dict[str, Any], index: int) -> StepInfo:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_program_is_thrown_away(mode: str) -> None:
+    own = MAKE()
+    own.reset(seed=0)
+    own.step(answer(COPY))
+    helpers = descendants()
     envs = MODES[mode]()
     observations, _ = envs.reset(seed=0)
     assert observations in envs.observation_space
@@ -68,6 +72,9 @@ def test_no_program_is_thrown_away(mode: str) -> None:
             check_info(_unstack(infos, index), reset=True)
     assert printed == [f"ran {step}.{index}" for step in range(STEPS) for index in range(2)]
     envs.close()
+    # Forked workers leave their parent's sandbox alone.
+    assert helpers <= descendants()
+    own.close()
 
 
 def test_gymnasiums_default_throws_every_second_program_away() -> None:
@@ -77,21 +84,6 @@ def test_gymnasiums_default_throws_every_second_program_away() -> None:
     outcomes = [envs.step((answer(COPY),))[4]["outcome"][0] for _ in range(4)]
     assert outcomes == ["scored", "", "scored", ""]
     envs.close()
-
-
-def test_workers_leave_their_parents_sandbox_alone() -> None:
-    env = MAKE()
-    env.reset(seed=0)
-    env.step(answer(COPY))
-    before = descendants()
-    envs = _async()
-    envs.reset(seed=0)
-    assert envs.step((answer(COPY),) * 2)[1].tolist() == [0.5, 0.5]
-    envs.close()
-    assert before <= descendants()
-    env.reset()
-    assert env.step(answer(COPY))[4]["outcome"] == "scored"
-    env.close()
 
 
 @pytest.mark.parametrize("mode", ["ours", "sync", pytest.param("async", marks=pytest.mark.slow)])

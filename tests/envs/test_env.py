@@ -316,7 +316,7 @@ def test_unknown_names_are_met_early(make: Make) -> None:
     with pytest.raises(ValueError, match="did you mean 'probe'"):
         make(instrumenter="prob").reset()
     with pytest.raises(ValueError, match="did you mean 'local'"):
-        make(sandbox="lokal").reset()
+        make(sandbox="locla").reset()
 
 
 def test_llm_needs_a_model(make: Make) -> None:
