@@ -136,6 +136,7 @@ BANDIT = "tests.trainers.bandit:Bandit-v0"
         (["--env.ids", BANDIT, "--set", "algorithm.options.clipp=0.1"], "did you mean 'clip'"),
         (["--env.ids", BANDIT, "--set", "algorithm.options.clip=2"], "clip must be between 0 and 1"),
         (["--env.ids", BANDIT, "--run", "tests"], "tests is not empty"),
+        (["--env.ids", BANDIT, "--policy.device", "gpu"], "policy.device must be auto, cpu, cuda"),
     ],
 )
 @pytest.mark.slow

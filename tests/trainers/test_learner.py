@@ -99,8 +99,29 @@ def test_micro_batches_change_nothing(tiny_folder: Path, samples: list[Sample], 
         torch.testing.assert_close(whole, split, rtol=1e-4, atol=1e-5)
     for key in ("loss", "policy_loss", "entropy", "kl", "clip_share", "max_ratio", "last_epoch_approx_kl"):
         assert results[0][1][key] == pytest.approx(results[1][1][key], rel=1e-3, abs=1e-5), key
+    for half in ("drift_fast", "drift_slow"):
+        assert results[0][1][half] == pytest.approx(results[1][1][half], abs=1e-5)
     assert results[0][1]["kl"] == pytest.approx(0.0, abs=1e-6)
     assert results[0][1]["last_epoch_kl"] > 1e-5
+
+
+def test_drift_is_reported_apart_for_slow_programs(policy: Policy, samples: list[Sample]) -> None:
+    """Samples whose recorded log-probabilities are off by 0.5 are the slow half."""
+    median = sorted(sample.duration for sample in samples)[len(samples) // 2]
+    old = [
+        dataclasses.replace(
+            sample,
+            generation=dataclasses.replace(
+                sample.generation, logprobs=tuple(value - 0.5 for value in sample.generation.logprobs)
+            ),
+        )
+        if sample.duration >= median
+        else sample
+        for sample in samples
+    ]
+    metrics = learner(policy, micro_batch=4).update(old)
+    assert metrics["drift_fast"] == pytest.approx(0.0, abs=1e-5)
+    assert metrics["drift_slow"] == pytest.approx(0.5, abs=1e-5)
 
 
 def test_a_plug_in_is_found_and_learns(policy: Policy, samples: list[Sample]) -> None:

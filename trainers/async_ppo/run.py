@@ -217,8 +217,13 @@ def _algorithm(config: TrainConfig) -> Algorithm:
 
 
 def _load_policy(name: str, config: TrainConfig) -> Policy:
+    device = config.policy.device
+    if device != "auto" and device.partition(":")[0] not in ("cpu", "cuda"):
+        raise ConfigError(f"policy.device must be auto, cpu, cuda or cuda:N, not {device!r}.")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"policy.device is {device!r}, but torch sees no GPU; use auto or cpu.")
     try:
-        return Policy.load(name, dtype=config.policy.dtype, device=config.policy.device)
+        return Policy.load(name, dtype=config.policy.dtype, device=device)
     except PolicyUnavailable as error:
         raise ConfigError(str(error)) from error
 

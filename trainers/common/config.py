@@ -58,8 +58,8 @@ class PolicyConfig:
     """Name or folder of a causal language model."""
     dtype: str = "float32"
     """Type of the weights: float32 or bfloat16."""
-    device: str = "cpu"
-    """cpu or cuda."""
+    device: str = "auto"
+    """cpu, cuda, or auto: the GPU if there is one."""
     threads: int = 1
     """Threads of the learner and the generator on a CPU."""
 
@@ -110,8 +110,8 @@ class AlgorithmConfig:
     """Step size of AdamW."""
     epochs: int = 1
     """Optimiser steps on each batch."""
-    micro_batch: int = 0
-    """Samples in one forward pass; 0 is the whole batch."""
+    micro_batch: int = 16
+    """Samples of similar length in one forward pass; 0 is the whole batch. The result does not depend on it."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
     options: Table = field(default_factory=dict)

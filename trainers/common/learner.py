@@ -74,9 +74,9 @@ class Learner:
             cap=self.weights.cap,
         )
         total = float(sum(len(sample.generation.response_ids) for sample in samples))
-        size = self.config.micro_batch or len(samples)
-        parts = [range(start, min(start + size, len(samples))) for start in range(0, len(samples), size)]
+        parts = self._parts(samples)
         references = [self._reference([samples[i] for i in part]) for part in parts]
+        drift = np.zeros(len(samples))
         metrics: dict[str, float] = {}
         self.policy.model.train()
         for epoch in range(self.config.epochs):
@@ -87,6 +87,8 @@ class Learner:
                     [samples[i] for i in part], advantages[part], weights.values[part], total, reference
                 )
                 loss = self.algorithm.loss(batch)
+                if epoch == 0:
+                    drift[part] = _drift(batch)
                 loss.value.backward()  # type: ignore[no-untyped-call]
                 logged.append((float(batch.mask.sum()), {"loss": float(loss.value.detach()), **loss.statistics}))
             norm = torch.nn.utils.clip_grad_norm_(list(self.policy.parameters()), self.config.max_grad_norm)
@@ -104,7 +106,14 @@ class Learner:
             "weight_lost_mass": weights.lost_mass,
             "weight_effective": weights.effective,
             "tokens": total,
+            **_by_duration(drift, samples),
         }
+
+    def _parts(self, samples: Sequence[Sample]) -> list[list[int]]:
+        """Micro-batches of samples of similar length: padding is computed like any token."""
+        order = sorted(range(len(samples)), key=lambda index: -len(samples[index].generation.response_ids))
+        size = self.config.micro_batch or len(samples)
+        return [order[start : start + size] for start in range(0, len(samples), size)]
 
     def state(self) -> dict[str, Any]:
         """Optimiser and algorithm; the policy's weights are saved apart."""
@@ -160,6 +169,26 @@ class Learner:
             weights=vector(weights),
             total_tokens=total,
         )
+
+
+@torch.no_grad()
+def _drift(batch: TokenBatch) -> np.ndarray[Any, Any]:
+    """Mean distance between the policy and the recorded behaviour, per sample: |log ratio| over its tokens, [B]."""
+    distance = torch.where(batch.mask.bool(), (batch.logprobs - batch.behaviour).abs(), 0.0)
+    return (distance.sum(1) / batch.mask.sum(1).clamp(min=1)).cpu().double().numpy()  # type: ignore[no-any-return]
+
+
+def _by_duration(drift: np.ndarray[Any, Any], samples: Sequence[Sample]) -> dict[str, float]:
+    """Drift of the faster and of the slower half.
+
+    A slow program is older when it is trained, so it drifts further and is clipped first: a bias against slow programs
+    that no admission rule shows.
+    """
+    order = np.argsort([sample.duration for sample in samples], kind="stable")
+    half = len(samples) // 2
+    if not half:
+        return {}
+    return {"drift_fast": float(drift[order[:half]].mean()), "drift_slow": float(drift[order[-half:]].mean())}
 
 
 def _temperature(samples: Sequence[Sample]) -> float:
