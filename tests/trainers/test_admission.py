@@ -34,7 +34,7 @@ def clone(rule: Admission) -> Admission:
     return other
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(RULES, st.data())
 def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject) -> None:
     ticket = 0

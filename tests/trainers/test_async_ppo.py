@@ -17,15 +17,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from trainers.async_ppo.async_ppo import InfrastructureFailed
-from trainers.async_ppo.run import run_training
+from trainers.async_ppo.run import RunFailed, run_training
 from trainers.common.checkpoint import Checkpoints
 from trainers.common.config import ConfigError, TrainConfig
 from trainers.common.jsonlines import JsonLines
 from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
 from trainers.common.sample import Sample
-from trainers.common.stages import Stages, Stalled
+from trainers.common.stages import Stages
 
 ROOT = Path(__file__).parents[2]
 BANDIT = "tests.trainers.bandit:Bandit-v0"
@@ -221,14 +220,14 @@ def test_a_record_of_another_machine_is_set_aside(bandit_config: TrainConfig) ->
 
 def test_infrastructure_failures_stop_the_run(bandit_config: TrainConfig) -> None:
     config = changed(bandit_config, env={"kwargs": {"fail": True}}, schedule={"max_failures": 20})
-    with pytest.raises(InfrastructureFailed, match=r"20 executions in a row .* The machine is on fire\."):
+    with pytest.raises(RunFailed, match=r"20 executions in a row .* The machine is on fire\. Continue with --resume "):
         run_training(config)
     assert lines(Path(config.run) / "metrics.jsonl") == []
 
 
 def test_a_stuck_executor_is_named(bandit_config: TrainConfig) -> None:
     config = changed(bandit_config, env={"kwargs": {"hang": 3.0}}, schedule={"stall_seconds": 1.0})
-    with pytest.raises(Stalled, match=r"No progress for \d+ s in the stage 'wait': 32 executions are in flight"):
+    with pytest.raises(RunFailed, match=r"No progress for \d+ s in the stage 'wait': 32 executions are in flight"):
         run_training(config)
 
 
@@ -273,6 +272,8 @@ def test_a_run_has_one_writer(tmp_path: Path) -> None:
     again, config = RunFolder.open(tmp_path / "run")
     assert config == TrainConfig()
     again.close()
+    RunFolder.create(tmp_path / "run", TrainConfig()).close()  # nothing was run yet
+    (tmp_path / "run" / "samples.jsonl").write_text("{}\n")
     with pytest.raises(ConfigError, match=r"is not empty; choose another --run"):
         RunFolder.create(tmp_path / "run", TrainConfig())
 

@@ -248,7 +248,7 @@ class AsyncTrainer:
             if self.failures >= self.config.schedule.max_failures:
                 raise InfrastructureFailed(
                     f"{self.failures} executions in a row failed for reasons that are not the program's; the last "
-                    f"one says: {sample.info.get('message') or 'nothing'}"
+                    f"one says: {sample.info.get('message') or 'nothing.'}"
                 )
 
     def _keep_best(self, sample: Sample) -> None:

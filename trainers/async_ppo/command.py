@@ -32,10 +32,10 @@ def main(argv: Sequence[str]) -> int:
     """Train a policy on one or more tasks.
 
     Returns:
-        0 when the run ended, 1 when it failed and can be resumed, 128 + signal when it was stopped.
+        0 when the run ended, 128 + signal when it was stopped.
 
     Raises:
-        UserError: The arguments ask for something that cannot be done.
+        UserError: The arguments ask for something that cannot be done, or the run failed.
     """
     own, rest = _split(argv)
     files = parse(_Files, own, command="train")
@@ -43,14 +43,9 @@ def main(argv: Sequence[str]) -> int:
         raise UserError("--resume takes no other arguments: a run goes on with the configuration it started with.")
     config = _parse(load_config(files.config, files.set), argv)
 
-    from trainers.async_ppo.async_ppo import InfrastructureFailed
     from trainers.async_ppo.run import run_training
-    from trainers.common.stages import Stalled
 
-    try:
-        return run_training(config, files.resume)
-    except (InfrastructureFailed, Stalled) as error:
-        raise UserError(str(error)) from error
+    return run_training(config, files.resume)
 
 
 def _parse(config: TrainConfig, argv: Sequence[str]) -> TrainConfig:

@@ -17,7 +17,8 @@ import torch
 from transformers.utils.logging import disable_progress_bar
 
 import mle_gym
-from trainers.async_ppo.async_ppo import AsyncTrainer, make_admission, stopwatch
+from mle_gym.commands.base import UserError
+from trainers.async_ppo.async_ppo import AsyncTrainer, InfrastructureFailed, make_admission, stopwatch
 from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
 from trainers.common.checkpoint import Checkpoints, restore_random
 from trainers.common.config import ConfigError, TrainConfig
@@ -34,11 +35,11 @@ from trainers.common.replay import Diverged, Replay
 from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
 from trainers.common.schema import build
-from trainers.common.stages import Stages
+from trainers.common.stages import Stages, Stalled
 from trainers.common.summary import summarise
 from trainers.common.transformers_generator import TransformersGenerator
 
-__all__ = ["run_training"]
+__all__ = ["RunFailed", "run_training"]
 
 
 def run_training(config: TrainConfig, resume: Path | None = None) -> int:
@@ -53,8 +54,7 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
 
     Raises:
         ConfigError: Something asked for does not exist or cannot be had.
-        InfrastructureFailed: Too many executions failed for reasons that are not the program's.
-        Stalled: A stage made no progress.
+        RunFailed: Executions failed, a stage made no progress, or the loss is not finite.
     """
     folder: RunFolder | None = None
     if resume is not None:
@@ -77,9 +77,15 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
                 # The record is of another machine or version: what it promised cannot be repeated.
                 print(f"{difference} The recorded rest moves to lost.jsonl and is made anew.", flush=True)
                 algorithm, start = _algorithm(config), _load_policy(config.policy.name, config)
+            except (InfrastructureFailed, Stalled, FloatingPointError) as error:
+                raise RunFailed(f"{error} Continue with --resume {folder.path}.") from error
     finally:
         if folder is not None:
             folder.close()
+
+
+class RunFailed(UserError):
+    """The run ended before its time; the message says why and how to go on."""
 
 
 class _Run:

@@ -40,14 +40,17 @@ class Environments:
         self._archives = {env_id: Archive() for env_id in config.ids}
 
     def check(self) -> None:
-        """Make one of each, to see that the arguments fit.
+        """Make and reset one of each, to see that the arguments fit and the data are there.
 
         Raises:
-            ConfigError: They do not.
+            ConfigError: The arguments do not fit.
+            TaskUnavailable: The data cannot be had here.
         """
         for env_id in self._specs:
             try:
-                self._make(env_id).close()
+                env = self._make(env_id)
+                env.reset(seed=0)
+                env.close()
             except (TypeError, ValueError, AttributeError) as error:
                 raise ConfigError(f"{env_id} cannot be made with these env settings: {error}") from error
 

@@ -48,7 +48,10 @@ class RunFolder:
 
     @staticmethod
     def check_new(path: Path) -> None:
-        """Raise ``ConfigError`` where a new run cannot go."""
+        """Raise ``ConfigError`` where a new run cannot go; a run that never finished a program may be overwritten."""
+        samples = path / "samples.jsonl"
+        if (path / "config.toml").is_file() and not (samples.is_file() and samples.stat().st_size):
+            return
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"{path} is not empty; choose another --run, or continue it with --resume {path}.")
 
