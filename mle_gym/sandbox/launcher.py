@@ -43,11 +43,15 @@ _CANCEL_POLL = 0.02
 
 
 class Lost(Exception):
-    """The supervisor or the warm process went away; ``started`` says whether the program had begun."""
+    """The supervisor or the warm process went away.
 
-    def __init__(self, message: str, started: bool) -> None:
+    ``started`` says whether the program had begun, ``stuck`` whether the process does not answer at all.
+    """
+
+    def __init__(self, message: str, started: bool, stuck: bool = False) -> None:
         super().__init__(message)
         self.started = started
+        self.stuck = stuck
 
 
 @dataclass
@@ -167,7 +171,11 @@ class WarmProcess:
                     raise Lost("the warm process was killed", started=False) from error
             return _converse(ours, request, cancel)
         except Lost as lost:
-            raise Lost(f"{lost}{self._last_error()}", lost.started) from lost
+            complaint = self._last_error()
+            if lost.stuck:
+                with self._lock:
+                    self._end(kill=True)
+            raise Lost(f"{lost}{complaint}", lost.started) from lost
         finally:
             active.discard(ours)
             ours.close()
@@ -186,8 +194,10 @@ class WarmProcess:
         with self._lock:
             self._end()
 
-    def _end(self) -> None:
+    def _end(self, *, kill: bool = False) -> None:
         process, control = self._process, self._control
+        if process is not None and kill:
+            process.kill()
         if control is not None:
             control.close()
         if process is not None:
@@ -227,7 +237,7 @@ def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Ev
         while True:
             wait = deadline.at - time.monotonic()
             if wait <= 0:
-                raise Lost(f"the supervisor took too long {deadline.phase}", started)
+                raise Lost(f"the supervisor took too long {deadline.phase}", started, stuck=not greeted)
             if not poll.poll(min(wait, _CANCEL_POLL if cancel is not None and not cancelled else wait) * 1000):
                 if cancel is not None and not cancelled and cancel.is_set():
                     cancelled = True

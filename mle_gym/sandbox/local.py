@@ -109,9 +109,10 @@ class LocalSandbox(Sandbox):
             RuntimeError: After :meth:`close`.
             SandboxUnavailable: A hidden path cannot be masked, or an input cannot be shown to the program.
         """
-        if self._runner is None:
+        runner = self._runner
+        if runner is None:
             raise RuntimeError("this sandbox is closed; make a new one.")
-        execution = self._runner.run(
+        execution = runner.run(
             program,
             files=files,
             limits=limits,
@@ -122,7 +123,7 @@ class LocalSandbox(Sandbox):
             cancel=cancel,
         )
         enforcement = dict(self._enforcement)
-        if not self._runner.disk_in_memory(limits):
+        if not runner.disk_in_memory(limits):
             enforcement["disk"] = "polled"
         return dataclasses.replace(execution, enforcement=enforcement)
 

@@ -100,14 +100,14 @@ def complete(request: dict[str, Any], isolated: bool) -> None:
 
 def remove(folder: str) -> None:
     """Delete a folder that a program wrote, whatever permissions it left behind."""
-
-    def unlock(function: Any, path: str, _: Any) -> None:
-        os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700)
-        function(path)
-
-    if folder and os.path.isdir(folder):
-        shutil.rmtree(folder, onerror=unlock)
+    if not folder or not os.path.isdir(folder):
+        return
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)  # before the walk descends
+    shutil.rmtree(folder)
 
 
 def _map_owners(binds: list[namespaces.Bind], user: users.User) -> None:

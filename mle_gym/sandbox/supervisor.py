@@ -237,7 +237,10 @@ class Run:
     def _read_report(self) -> bool:
         data = self.report.recv(4096)
         self.reports += 1
-        if not data or self.reports > _MAX_REPORTS:
+        if self.reports > _MAX_REPORTS:
+            self.report.shutdown(socket.SHUT_RDWR)  # else a program that floods would wait for us
+            return False
+        if not data:
             return False
         now = time.monotonic()
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -140,6 +142,7 @@ def test_disk_limit(run: RunProgram) -> None:
 
 def test_disk_limit_of_a_folder(run_warm: RunProgram) -> None:
     # Too large for memory: a host folder that is polled.
+    mode = os.stat(tempfile.gettempdir()).st_mode
     quiet = run_warm("open('a', 'wb').write(bytes(1 << 20)); open('/tmp/b', 'w').write('b'); print('ok')", disk_mb=1100)
     assert (quiet.status, quiet.stdout, quiet.enforcement["disk"]) == (Status.OK, "ok\n", "polled")
     result = run_warm(
@@ -154,6 +157,7 @@ def test_disk_limit_of_a_folder(run_warm: RunProgram) -> None:
         disk_mb=1100,
     )
     assert result.status is Status.DISK_LIMIT
+    assert os.stat(tempfile.gettempdir()).st_mode == mode
 
 
 def test_output_limit_is_quick_and_flat(run: RunProgram) -> None:
