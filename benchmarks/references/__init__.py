@@ -1,0 +1,1 @@
+"""Reference solutions of the offline tasks, of rising strength: where the medal thresholds come from."""
