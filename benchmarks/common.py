@@ -13,6 +13,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from mle_gym.commands.base import plain
 from mle_gym.machine import Machine
 
 __all__ = ["BenchmarkOptions", "parse", "print_header", "print_table", "save"]
@@ -62,9 +63,9 @@ def save(path: Path | None, options: BenchmarkOptions, results: Mapping[str, Any
     """Write the results with the machine's facts and the options, where a path is given."""
     if path is None:
         return
-    document = {"machine": asdict(Machine.here()), "options": asdict(options), "results": dict(results)}
+    document = plain({"machine": asdict(Machine.here()), "options": asdict(options), "results": dict(results)})
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _console() -> Console:

@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             config = dataclasses.replace(recipe, seed=seed, run=str(run))
             start = time.perf_counter()
             policy = _train(arm, config, run)
-            seconds = time.perf_counter() - start
+            seconds = round(time.perf_counter() - start, 1)
             results[arm].append({"seed": seed, "seconds": seconds, **_judge(policy, config, programs)} | _record(run))
     print_table(("arm", *_COLUMNS.values()), [(arm, *_cells(rows)) for arm, rows in results.items()])
     _draw(out / "controls.svg", {arm: [out / f"{arm.replace(' ', '-')}-{seed}" for seed in seeds] for arm in results})
@@ -157,12 +157,11 @@ def _judge(name: str, config: TrainConfig, programs: int) -> dict[str, Any]:
     ids = [env_id for env_id in config.env.ids for _ in range(config.env.slots + 1)]
     kwargs: dict[str, Any] = dict(config.env.kwargs)
     with EnvPool([partial(gym.make, env_id, **kwargs) for env_id in ids], config.env.slots) as pool:
-        shown: dict[str, dict[int, str]] = {}
-        for start in pool.reset(seed=config.seed):
-            shown.setdefault(ids[start.env_index], {})[start.env_index] = str(start.next_obs)
+        prompts = {ids[start.env_index]: str(start.next_obs) for start in pool.reset(seed=config.seed)}
         tables, _ = evaluate(
             pool,
-            shown,
+            ids,
+            prompts,
             TransformersGenerator(policy),
             Judge(config.env.ids, kwargs),
             samples=programs,

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["UserError", "console", "parse", "resolve_id", "write_json"]
+__all__ = ["UserError", "console", "parse", "plain", "resolve_id", "write_json"]
 
 T = TypeVar("T")
 
@@ -120,20 +120,20 @@ def console() -> Console:
 
 def write_json(value: object) -> None:
     """Print ``value`` as JSON on stdout; nan and infinity become null, arrays lists, paths strings."""
-    json.dump(_plain(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
-def _plain(value: Any) -> Any:
-    """Return ``value`` in JSON's own types."""
+def plain(value: Any) -> Any:
+    """Return ``value`` in JSON's own types: nan and infinity become None, arrays lists, paths strings."""
     if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
     return value
