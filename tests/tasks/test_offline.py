@@ -24,13 +24,13 @@ from mle_gym.tasks.offline.task import OfflineTask
 from mle_gym.testing import check_task
 
 ROWS = {
-    # Task -> rows of train and test, from the sizes that the packages' documentation states.
+    # Task -> rows of train and test, from the sizes that the documentation of the packages states.
     "ames-housing": 2930,
     "breast-cancer": 569,
     "cell-segmentation": 2019,
     "chicago-ridership": 5698,
     "digit-images": 1797,
-    "email-spam": 3921,
+    "email-spam": 3921 - 5,  # five mails stand twice
     "job-runtime": 4331,
     "leaf-species": 1907,
 }
