@@ -19,7 +19,7 @@ from trainers.common.run_folder import RunFolder
 from trainers.common.sample import Sample
 from trainers.common.stages import Stages
 
-__all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission"]
+__all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission", "stopwatch"]
 
 POLL_SECONDS = 0.5
 """How often a wait looks at signals, the clock and the watchdog."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,6 +20,7 @@ from transformers.utils.logging import disable_progress_bar
 
 import mle_gym
 from mle_gym.commands.base import UserError
+from mle_gym.sandbox.cores import available_cores
 from trainers.async_ppo.async_ppo import AsyncTrainer, InfrastructureFailed, make_admission, stopwatch
 from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
 from trainers.common.checkpoint import Checkpoints, restore_random
@@ -69,7 +72,7 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
         disable_progress_bar()
         start = _load_policy(config.policy.name, config)
         if folder is None:
-            folder = RunFolder.create(path, config)
+            folder = RunFolder.create(path, _absolute(config))
         while True:
             try:
                 return _Run(config, folder, algorithm, start).run()
@@ -88,11 +91,15 @@ class RunFailed(UserError):
     """The run ended before its time; the message says why and how to go on."""
 
 
+class _Stopped(Exception):
+    """A signal came during the evaluation."""
+
+
 class _Run:
     """One process's part of a run."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder, algorithm: Algorithm, start: Policy) -> None:
-        self.config = config
+        self.config = config = _with_slots(config)
         self.folder = folder
         self.signal = 0
         seed_everything(config.seed)
@@ -110,7 +117,7 @@ class _Run:
         admission = make_admission(config)
         ids = [env_id for env_id in dict.fromkeys(config.env.ids) for _ in range(admission.in_flight_max)]
         judge = Judge(config.env.ids, config.env.kwargs)
-        clock = stopwatch(0.0 if self.state is None else self.state["seconds"])
+        clock = stopwatch(self._seconds())
         stages = Stages(config.schedule.stall_seconds, folder.path)
         title = f"{', '.join(config.env.ids)} (seed {config.seed})"
         with contextlib.ExitStack() as stack:
@@ -119,8 +126,10 @@ class _Run:
             stack.callback(pool.close)
             progress = stack.enter_context(make_progress(title))
             stack.enter_context(self._signals())
-            core = OwnCore(config.env.slots)
-            stack.callback(core.close)
+            core: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+            if environments.pinned:
+                core = OwnCore(config.env.slots)
+                stack.callback(core.close)
             stages.watch()
             stack.callback(stages.close)
             received = 0 if self.state is None else self.state["rollout"]["received"]
@@ -163,27 +172,51 @@ class _Run:
                 progress.say(f"Stopped after {admission.updates} updates. Continue with --resume {folder.path}")
                 return 128 + self.signal
             self.policy.save(folder.path / "policy")
+            trainer.drain()
             tables: dict[str, Any] = {}
             if config.schedule.evaluate:
                 progress.status("evaluating")
-                trainer.drain()
-                with stages("evaluate"):
-                    tables, trials = evaluate(
-                        executor,
-                        rollout.tasks,
-                        rollout.first_prompts,
-                        self.generator,
-                        judge,
-                        samples=config.schedule.evaluate,
-                        max_new_tokens=config.generation.max_new_tokens,
-                        seed=config.seed,
-                        beat=stages.beat,
-                        poll=lambda: stages.check("no evaluated program ends"),
-                    )
-                folder.write("evaluation.json", {"tables": tables, "trials": trials})
+                try:
+                    with stages("evaluate"):
+                        tables = self._evaluate(rollout, judge, stages)
+                except _Stopped:
+                    progress.say(f"Trained, but not evaluated. Continue with --resume {folder.path}")
+                    return 128 + self.signal
             folder.write("summary.json", summarise(folder, judge, config, admission.updates, clock(), tables))
             progress.say(f"Done: {folder.path / 'summary.json'}")
         return 0
+
+    def _evaluate(self, rollout: Rollout, judge: Judge, stages: Stages) -> dict[str, Any]:
+        """Judge the final policy; every executed program goes to ``evaluation.json``."""
+
+        def look() -> None:
+            if self.signal:
+                raise _Stopped
+            stages.check("no evaluated program ends")
+
+        def beat() -> None:
+            look()
+            stages.beat()
+
+        tables, trials = evaluate(
+            rollout.executor,
+            rollout.tasks,
+            rollout.first_prompts,
+            self.generator,
+            judge,
+            samples=self.config.schedule.evaluate,
+            max_new_tokens=self.config.generation.max_new_tokens,
+            seed=self.config.seed,
+            beat=beat,
+            poll=look,
+        )
+        self.folder.write("evaluation.json", {"tables": tables, "trials": trials})
+        return tables
+
+    def _seconds(self) -> float:
+        """Run time before this process: up to the checkpoint, or to the last completion on record."""
+        saved = 0.0 if self.state is None else float(self.state["seconds"])
+        return max([saved, *(float(record["ended"]) for record in self.folder.samples.read())])
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -232,6 +265,24 @@ def _load_policy(name: str, config: TrainConfig) -> Policy:
         return Policy.load(name, dtype=config.policy.dtype, device=device)
     except PolicyUnavailable as error:
         raise ConfigError(str(error)) from error
+
+
+def _with_slots(config: TrainConfig) -> TrainConfig:
+    """The configuration with the number of slots that suits this machine, where it leaves that open."""
+    if config.env.slots:
+        return config
+    cores = len(available_cores())
+    # On two cores the learner borrows one when it computes: a core kept for it would be idle most of the time.
+    slots = cores if cores <= 2 else cores - 1
+    return dataclasses.replace(config, env=dataclasses.replace(config.env, slots=slots))
+
+
+def _absolute(config: TrainConfig) -> TrainConfig:
+    """The same configuration for a process that resumes it from another folder."""
+    name = Path(config.policy.name).expanduser()
+    if not name.exists():
+        return config
+    return dataclasses.replace(config, policy=dataclasses.replace(config.policy, name=str(name.resolve())))
 
 
 def _default_run(config: TrainConfig) -> str:

@@ -43,8 +43,8 @@ class EnvConfig:
     """Environment ids, for example mle_gym/spaceship-titanic-v0; launches rotate over them."""
     kwargs: Table = field(default_factory=dict)
     """Arguments of gym.make, the same for every id."""
-    slots: int = 1
-    """Programs that run at once."""
+    slots: int = 0
+    """Programs that run at once; 0 is one for each core but the learner's, and both of two."""
     improve: float = 0.0
     """Share of prompts that show an earlier valid program to improve (arXiv 2509.01684 uses 0.5); needs a token_budget
     with room for one."""
@@ -108,6 +108,8 @@ class AlgorithmConfig:
     """A name in the entry-point group mle_gym.algorithms, or package.module:Class."""
     learning_rate: float = 1e-4
     """Step size of AdamW."""
+    warmup: int = 0
+    """Updates over which the step size rises; Adam's first steps are large however small the gradient is."""
     epochs: int = 1
     """Optimiser steps on each batch."""
     micro_batch: int = 16
@@ -155,7 +157,6 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         positive = {
-            "env.slots": self.env.slots,
             "policy.threads": self.policy.threads,
             "generation.max_new_tokens": self.generation.max_new_tokens,
             "generation.temperature": self.generation.temperature,
@@ -175,8 +176,10 @@ class TrainConfig:
             if not value > 0:
                 raise ConfigError(f"{key} must be above 0, not {value}.")
         not_negative = {
+            "env.slots": self.env.slots,
             "admission.lookahead": self.admission.lookahead,
             "algorithm.micro_batch": self.algorithm.micro_batch,
+            "algorithm.warmup": self.algorithm.warmup,
             "schedule.evaluate": self.schedule.evaluate,
             "seed": self.seed,
         }

@@ -39,6 +39,11 @@ class Environments:
         self._specs = {env_id: _spec(env_id, config.kwargs) for env_id in config.ids}
         self._archives = {env_id: Archive() for env_id in config.ids}
 
+    @property
+    def pinned(self) -> bool:
+        """True when programs run on cores of their own, which the learner then keeps off."""
+        return any("task" in spec.kwargs and spec.kwargs.get("cores", 1) for spec in self._specs.values())
+
     def check(self) -> None:
         """Make and reset one of each, to see that the arguments fit and the data are there.
 

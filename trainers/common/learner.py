@@ -48,6 +48,7 @@ class Learner:
         self.optimizer = torch.optim.AdamW(
             list(policy.parameters()), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
         )
+        self._updates = 0
 
     def update(self, samples: Sequence[Sample]) -> dict[str, float]:
         """Train on a batch; every sample has ``reward_valid`` and one common temperature.
@@ -78,6 +79,9 @@ class Learner:
         references = [self._reference([samples[i] for i in part]) for part in parts]
         drift = np.zeros(len(samples))
         metrics: dict[str, float] = {}
+        self._updates += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * min(1.0, self._updates / (self.config.warmup + 1))
         self.policy.model.train()
         for epoch in range(self.config.epochs):
             self.optimizer.zero_grad(set_to_none=True)
@@ -117,12 +121,17 @@ class Learner:
 
     def state(self) -> dict[str, Any]:
         """Optimiser and algorithm; the policy's weights are saved apart."""
-        return {"optimizer": self.optimizer.state_dict(), "algorithm": self.algorithm.state()}
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "algorithm": self.algorithm.state(),
+            "updates": self._updates,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state()``."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.algorithm.restore(state["algorithm"])
+        self._updates = state["updates"]
 
     def _score(self, policy: Policy, samples: Sequence[Sample]) -> Any:
         generations = [sample.generation for sample in samples]

@@ -22,9 +22,11 @@ class OwnCore:
 
     Args:
         slots: Programs that run at once.
+        patience: Seconds to wait for a core where others hold them all; then the computation shares one.
     """
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, patience: float = 10.0) -> None:
+        self.patience = patience
         self._everywhere = available_cores()
         self._kept = CoreLease.reserve(1) if slots < len(self._everywhere) else None
         if self._kept is not None:
@@ -36,12 +38,19 @@ class OwnCore:
         if self._kept is not None or len(self._everywhere) < 2:
             yield
             return
-        with CoreLease.acquire(1) as lease:
+        with self._borrow() as lease:
             _pin(lease.cores)
             try:
                 yield
             finally:
                 _pin(self._everywhere)
+
+    def _borrow(self) -> CoreLease:
+        try:
+            return CoreLease.acquire(1, timeout=self.patience)
+        except TimeoutError:
+            # Leases are not handed out in turn between processes: waiting on could take for ever.
+            return CoreLease.acquire(0)
 
     def close(self) -> None:
         """Give the core back and let the thread run anywhere; idempotent."""
