@@ -15,7 +15,7 @@ from trainers.common.load_model import PolicyUnavailable
 from trainers.common.policy import Policy
 from trainers.sft import demonstrations as demos
 from trainers.sft.evaluation import evaluate
-from trainers.sft.sft import SftConfig, prompts_of, warm_start
+from trainers.sft.sft import SftConfig, prompts_of, tokenizer_texts, warm_start
 from trainers.sft.tiny_model import make_tiny
 
 __all__ = ["main"]
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         raise UserError(str(error)) from error
     prompts = prompts_of(demonstrations, config.token_budgets)
     if config.policy == "new":
-        texts = [*prompts.values(), *(d.response for d in demonstrations)]
+        texts = tokenizer_texts(demonstrations, prompts, seed=config.seed)
         policy = make_tiny(texts, config.shape, seed=config.seed)
     else:
         try:

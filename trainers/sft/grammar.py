@@ -47,22 +47,6 @@ class Draft:
         return f"{self.plan}\n```python\n{self.program}```"
 
 
-@dataclass(frozen=True)
-class _Names:
-    """Variable names of one program."""
-
-    train: str
-    test: str
-    sub: str
-    x: str
-    z: str
-    both: str
-
-
-_SHORT = _Names("train", "test", "sub", "x", "z", "both")
-_LONG = _Names("df", "df_test", "sample", "X", "X_test", "data")
-
-
 class Grammar:
     """Draws programs for one task.
 
@@ -107,7 +91,6 @@ class _Writer:
         self.modules: list[str] = ["import pandas as pd"]
         self.lines: list[str] = []
         self.plan: list[str] = []
-        self.n = _SHORT if draw.random() < 0.7 else _LONG
         # Class columns are not in train.csv, so a matrix cannot be generic about the target.
         self.generic = not grammar.matrix and draw.random() < 0.6
         self.gaps_left = False
@@ -143,14 +126,13 @@ class _Writer:
         return f'["{self.g.id}", {self._target}]'
 
     def _read(self) -> None:
-        n = self.n
         self.lines += [
-            f'{n.train} = pd.read_csv("input/train.csv")',
-            f'{n.test} = pd.read_csv("input/test.csv")',
-            f'{n.sub} = pd.read_csv("input/{self.g.sample}")',
+            'train = pd.read_csv("input/train.csv")',
+            'test = pd.read_csv("input/test.csv")',
+            f'sub = pd.read_csv("input/{self.g.sample}")',
         ]
         if self.generic:
-            self.lines.append(f"target = {n.sub}.columns[-1]")
+            self.lines.append("target = sub.columns[-1]")
 
     def _table(self) -> None:
         g = self.g
@@ -172,60 +154,60 @@ class _Writer:
 
     def _joined(self, way: str) -> None:
         """Categories become numbers in train and test together."""
-        n = self.n
-        fill, words = self._filling(n.both)
-        joined = f"pd.concat([{n.train}, {n.test}]).drop(columns={self._dropped})"
+        fill, words = self._filling("both")
+        joined = f"pd.concat([train, test]).drop(columns={self._dropped})"
         if way == "dummies":
-            self.lines.append(f"{n.both} = pd.get_dummies({joined})")
+            self.lines.append(f"both = pd.get_dummies({joined})")
             self.plan.append(self._pick("One-hot encode the categories", "Turn categories into dummies") + words)
         else:
             code = "factorize()[0]" if way == "factorize" else 'astype("category").cat.codes'
             self.lines += [
-                f"{n.both} = {joined}",
-                f'for c in {n.both}.select_dtypes(exclude="number"):',
-                f"    {n.both}[c] = {n.both}[c].{code}",
+                f"both = {joined}",
+                'for c in both.select_dtypes(exclude="number"):',
+                f"    both[c] = both[c].{code}",
             ]
             self.plan.append(self._pick("Replace categories by codes", "Encode categories as integers") + words)
         if fill:
-            self.lines.append(f"{n.both} = {n.both}.fillna({fill})")
-        self.lines += [f"{n.x} = {n.both}[: len({n.train})]", f"{n.z} = {n.both}[len({n.train}) :]"]
+            self.lines.append(f"both = both.fillna({fill})")
+        self.lines += ["x = both[: len(train)]", "z = both[len(train) :]"]
 
     def _apart(self) -> None:
         """Dummies of train; those of test are aligned with them."""
-        n = self.n
-        fill, words = self._filling(n.x)
+        fill, words = self._filling("x")
         self.lines += [
-            f"{n.x} = pd.get_dummies({n.train}.drop(columns={self._dropped}))",
-            f"{n.z} = pd.get_dummies({n.test}).reindex(columns={n.x}.columns, fill_value=0)",
+            f"x = pd.get_dummies(train.drop(columns={self._dropped}))",
+            "z = pd.get_dummies(test).reindex(columns=x.columns, fill_value=0)",
         ]
         if fill:
-            self.lines.append(f"{n.x}, {n.z} = {n.x}.fillna({fill}), {n.z}.fillna({fill})")
+            self.lines.append(f"x, z = x.fillna({fill}), z.fillna({fill})")
         self.plan.append(self._pick("One-hot encode train and test apart", "Make dummies and align test") + words)
 
     def _columns(self, way: str) -> None:
         """Columns as they are: the numeric ones, a few named ones, or all."""
-        g, n = self.g, self.n
-        fill, words = self._filling(n.x)
-        start = f"{n.train}.drop(columns={self._dropped})"
+        g = self.g
+        fill, words = self._filling("x")
+        start = f"train.drop(columns={self._dropped})"
         if way == "numbers":
             start += '.select_dtypes("number")'
             self.plan.append(self._pick("Use the numeric columns only", "Keep only numeric columns") + words)
         elif way == "named":
-            some = set(self.draw.sample(g.numbers, self.draw.randint(3, min(5, len(g.numbers)))))
+            # Prompts list the first four of many columns; only a name that was read can be copied.
+            known = g.numbers if len(g.numbers) <= 10 else g.numbers[:4]
+            some = set(self.draw.sample(known, self.draw.randint(3, min(5, len(known)))))
             listed = ", ".join(f'"{name}"' for name in g.numbers if name in some)
-            start = f"{n.train}[[{listed}]]"
+            start = f"train[[{listed}]]"
             self.plan.append(self._pick("Use a few numeric columns", "Choose some numeric columns") + words)
         else:
             self.plan.append(self._pick("Use all columns as they are", "Take the columns as features") + words)
-        if n.x in fill:  # a statistic of the features: they must exist first, and test is filled before they are
+        if "x." in fill:  # a statistic of the features: they must exist first, and test is filled before they are
             self.lines += [
-                f"{n.x} = {start}",
-                f"{n.z} = {n.test}[{n.x}.columns].fillna({fill})",
-                f"{n.x} = {n.x}.fillna({fill})",
+                f"x = {start}",
+                f"z = test[x.columns].fillna({fill})",
+                f"x = x.fillna({fill})",
             ]
         else:
             end = f".fillna({fill})" if fill else ""
-            self.lines += [f"{n.x} = {start}{end}", f"{n.z} = {n.test}[{n.x}.columns]{end}"]
+            self.lines += [f"x = {start}{end}", f"z = test[x.columns]{end}"]
 
     def _filling(self, name: str) -> tuple[str, str]:
         """Return what ``fillna`` gets (``""``: nothing is filled here) and the end of the sentence in the plan."""
@@ -239,16 +221,15 @@ class _Writer:
 
     def _dates(self) -> None:
         parts = self.draw.sample(["year", "month", "dayofweek", "dayofyear"], self.draw.randint(2, 3))
-        self.lines.append(f"for d in ({self.n.train}, {self.n.test}):")
+        self.lines.append("for d in (train, test):")
         self.lines.append(f'    t = pd.to_datetime(d.pop("{self.g.dates[0]}"))')
         self.lines += [f'    d["{part}"] = t.dt.{part}' for part in parts]
         self.plan.append(f"Take {', '.join(parts[:-1])} and {parts[-1]} from the date.")
 
     def _labels(self) -> None:
-        self.lines.append(f"y = {self.n.train}[{self._target}]")
+        self.lines.append(f"y = train[{self._target}]")
 
     def _images(self) -> None:
-        n = self.n
         self.modules[:0] = ["import numpy as np"]
         self._use("PIL", "Image")
         column = self.g.texts[0]
@@ -256,14 +237,14 @@ class _Writer:
         self.lines += [
             "def load(files):",
             f'    return np.array([np.asarray(Image.open("input/" + f)).ravel() for f in files]){value}',
-            f'{n.x} = load({n.train}["{column}"])',
-            f'{n.z} = load({n.test}["{column}"])',
+            f'x = load(train["{column}"])',
+            f'z = load(test["{column}"])',
         ]
         self.plan.append(self._pick("Read the images as vectors of pixels.", "Flatten each image into its pixels."))
         self._labels()
 
     def _texts(self) -> None:
-        n, columns = self.n, self.g.texts + self.g.categories
+        columns = self.g.texts + self.g.categories
         vectorizer = self._pick("TfidfVectorizer", "TfidfVectorizer", "CountVectorizer")
         self._use("sklearn.feature_extraction.text", vectorizer)
         arguments: dict[str, str] = {}
@@ -282,11 +263,11 @@ class _Writer:
         written = ", ".join(f"{name}={value}" for name, value in arguments.items())
         self.lines.append(f"v = {vectorizer}({written})")
         if len(columns) == 1:
-            texts = [f'{frame}["{columns[0]}"]' for frame in (n.train, n.test)]
+            texts = [f'{frame}["{columns[0]}"]' for frame in ("train", "test")]
         else:
             some = self.draw.sample(columns, self.draw.randint(1, len(columns)))
-            texts = [' + " " + '.join(f'{frame}["{c}"].fillna("")' for c in some) for frame in (n.train, n.test)]
-        self.lines += [f"{n.x} = v.fit_transform({texts[0]})", f"{n.z} = v.transform({texts[1]})"]
+            texts = [' + " " + '.join(f'{frame}["{c}"].fillna("")' for c in some) for frame in ("train", "test")]
+        self.lines += [f"x = v.fit_transform({texts[0]})", f"z = v.transform({texts[1]})"]
         unit = "characters" if characters else "words"
         self.plan.append(self._pick(f"Count {unit} of the text.", f"Make a bag of {unit} from the text."))
         self._labels()
@@ -325,7 +306,7 @@ class _Writer:
         return estimator
 
     def _fit_and_predict(self, estimator: Estimator) -> None:
-        g, n = self.g, self.n
+        g = self.g
         how, words = self._hand_in(estimator)
         logged = (
             g.metric in ("rmsle", "mae", "rmse")
@@ -341,22 +322,21 @@ class _Writer:
             self._use("sklearn.model_selection", "train_test_split")
             scorer, call = _SCORERS[g.metric]
             self._use("sklearn.metrics", scorer)
-            a, b, c, d = self.draw.choice([("x_fit", "x_val", "y_fit", "y_val"), ("a", "b", "c", "d")])
             size = self._pick("", ", test_size=0.2", ", random_state=0")
             self.lines += [
-                f"{a}, {b}, {c}, {d} = train_test_split({n.x}, y{size})",
-                f"model.fit({a}, {c})",
-                f"print({call.format(y=d, p=how.format(b))})",
+                f"x_fit, x_val, y_fit, y_val = train_test_split(x, y{size})",
+                "model.fit(x_fit, y_fit)",
+                f"print({call.format(y='y_val', p=how.format('x_val'))})",
             ]
             if self.draw.random() < 0.4:
-                self.lines.append(f"model.fit({n.x}, y)")
+                self.lines.append("model.fit(x, y)")
             self.plan.append(self._pick("Check it on held-out rows.", "Validate on a split."))
         else:
-            self.lines.append(f"model.fit({n.x}, y)")
+            self.lines.append("model.fit(x, y)")
             if check == "score":
-                self.lines.append(f"print(model.score({n.x}, y))")
+                self.lines.append("print(model.score(x, y))")
         self.plan.append(words)
-        predicted = how.format(n.z)
+        predicted = how.format("z")
         if logged:
             predicted = f"np.expm1({predicted})"
         elif g.metric == "rmsle" and self.draw.random() < 0.5:
@@ -368,7 +348,7 @@ class _Writer:
         if self.g.matrix:
             return "model.predict_proba({})", "Predict the probability of each class."
         if self.g.metric in _RANKED:
-            smooth = 0.9 if self.g.metric == "log_loss" else 0.65
+            smooth = 0.9 if self.g.metric == "log_loss" else 0.85
             if self.draw.random() < smooth and estimator.probabilities:
                 return "model.predict_proba({})[:, 1]", self._pick("Predict probabilities.", "Hand in probabilities.")
             if self.draw.random() < smooth and not estimator.probabilities and self.g.metric != "log_loss":
@@ -376,16 +356,16 @@ class _Writer:
         return "model.predict({})", self._pick("Predict the test rows.", "Predict the target of test.")
 
     def _write(self, predicted: str) -> None:
-        g, n = self.g, self.n
+        g = self.g
         if g.matrix:
-            self.lines.append(f"{n.sub}[{n.sub}.columns[1:]] = {predicted}")
+            self.lines.append(f"sub[sub.columns[1:]] = {predicted}")
         elif self.generic or self.draw.random() < 0.5:
-            self.lines.append(f"{n.sub}[{self._target}] = {predicted}")
+            self.lines.append(f"sub[{self._target}] = {predicted}")
         else:
             self.lines.append(
-                f'pd.DataFrame({{"{g.id}": {n.test}["{g.id}"], {self._target}: {predicted}}})'
+                f'pd.DataFrame({{"{g.id}": test["{g.id}"], {self._target}: {predicted}}})'
                 '.to_csv("submission.csv", index=False)'
             )
-            self.lines = [line for line in self.lines if not line.startswith(f"{n.sub} = ")]
+            self.lines = [line for line in self.lines if not line.startswith("sub = ")]
             return
-        self.lines.append(f'{n.sub}.to_csv("submission.csv", index=False)')
+        self.lines.append('sub.to_csv("submission.csv", index=False)')

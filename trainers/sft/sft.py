@@ -15,9 +15,10 @@ import tyro
 
 from trainers.common.policy import Policy
 from trainers.sft.demonstrations import SHIPPED, Demonstration
+from trainers.sft.renaming import draw_renaming
 from trainers.sft.tiny_model import TinyConfig
 
-__all__ = ["SftConfig", "prompts_of", "warm_start"]
+__all__ = ["SftConfig", "columns_of", "prompts_of", "tokenizer_texts", "warm_start"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class SftConfig:
     """Draw and execute new demonstrations first, and write them to the file."""
     scale: float = 1.0
     """With --collect: how many demonstrations, relative to the shipped number."""
-    updates: int = 120
+    updates: int = 320
     """Optimiser steps."""
-    batch_size: int = 32
+    batch_size: int = 16
     """Demonstrations in a step."""
     group: int = 4
     """Demonstrations of one prompt in a batch; the prompt is run once for them."""
@@ -46,7 +47,9 @@ class SftConfig:
     """Share of the updates in which the step size rises."""
     weight_decay: float = 0.1
     """Of AdamW."""
-    token_budgets: tuple[int, ...] = (130, 130, 130, 100, 180, 256)
+    rename: float = 0.7
+    """Share of groups on tables whose columns get new names, so that names are copied from prompts, not remembered."""
+    token_budgets: tuple[int, ...] = (130, 130, 130, 100, 115, 150, 180, 256)
     """Prompt budgets, drawn per group."""
     seed: int = 0
     """Seeds weights, order and, with --collect, the programs."""
@@ -83,6 +86,21 @@ def prompts_of(demonstrations: Sequence[Demonstration], budgets: Sequence[int]) 
     return prompts
 
 
+def columns_of(demonstrations: Sequence[Demonstration]) -> dict[str, tuple[str, ...]]:
+    """Return, for each demonstrated environment, the columns that may be renamed; none where it is not a table."""
+    from mle_gym.survey import survey
+    from mle_gym.tasks import get_task
+
+    columns: dict[str, tuple[str, ...]] = {}
+    for env_id in dict.fromkeys(d.task for d in demonstrations):
+        task = get_task(env_id.removeprefix("mle_gym/").removesuffix("-v0"))
+        facts = {fact.name: fact for fact in survey(task.load().public_dir)}
+        # A matrix of class columns has names that are values of the target.
+        table = task.kind.startswith("tabular") and len(task.target) == 1
+        columns[env_id] = facts["train.csv"].columns if table else ()
+    return columns
+
+
 def warm_start(
     policy: Policy,
     demonstrations: Sequence[Demonstration],
@@ -103,8 +121,7 @@ def warm_start(
     Returns:
         The loss of every update.
     """
-    responses = {d: policy.encode_response(d.response) for d in demonstrations}
-    encoded = {key: policy.encode_prompt(text) for key, text in prompts.items()}
+    columns = columns_of(demonstrations)
     parameters = list(policy.parameters())
     matrices = [p for p in parameters if p.ndim > 1]
     optimizer = torch.optim.AdamW(
@@ -127,15 +144,22 @@ def warm_start(
     losses: list[float] = []
     start = time.perf_counter()
     groups = _groups(demonstrations, config.group, random.Random(config.seed))
-    draw = random.Random(f"{config.seed}/budgets")
+    draw = random.Random(f"{config.seed}/prompts")
     for update in range(config.updates):
-        batch = [next(groups) for _ in range(max(1, config.batch_size // config.group))]
-        total = sum(len(responses[d]) for group in batch for d in group)
+        batch = []
+        for _ in range(max(1, config.batch_size // config.group)):
+            group = next(groups)
+            texts = [d.response for d in group]
+            prompt = prompts[group[0].task, draw.choice(config.token_budgets)]
+            if columns[group[0].task] and draw.random() < config.rename:
+                renaming = draw_renaming(columns[group[0].task], draw)
+                prompt, texts = renaming.prompt(prompt), [renaming.program(text) for text in texts]
+            batch.append((policy.encode_prompt(prompt), [policy.encode_response(text) for text in texts]))
+        total = sum(len(response) for _, responses in batch for response in responses)
         loss = 0.0
         optimizer.zero_grad(set_to_none=True)
-        for group in batch:
-            prompt = encoded[group[0].task, draw.choice(config.token_budgets)]
-            scored = policy.token_logprobs([prompt] * len(group), [responses[d] for d in group])
+        for prompt_ids, responses in batch:
+            scored = policy.token_logprobs([prompt_ids] * len(responses), responses)
             part = -scored.logprobs.sum() / total
             part.backward()  # type: ignore[no-untyped-call]
             loss += float(part.detach())
@@ -145,6 +169,19 @@ def warm_start(
         losses.append(loss)
         report(update + 1, loss, time.perf_counter() - start)
     return losses
+
+
+def tokenizer_texts(
+    demonstrations: Sequence[Demonstration], prompts: dict[tuple[str, int], str], *, renamed: int = 8, seed: int = 0
+) -> list[str]:
+    """Return what a new tokenizer is trained on: responses, and prompts under their own and ``renamed`` other names."""
+    columns = columns_of(demonstrations)
+    draw = random.Random(f"{seed}/tokenizer")
+    texts = [d.response for d in demonstrations]
+    for (env_id, _), text in prompts.items():
+        texts.append(text)
+        texts += [draw_renaming(columns[env_id], draw).prompt(text) for _ in range(renamed) if columns[env_id]]
+    return texts
 
 
 def _groups(demonstrations: Sequence[Demonstration], size: int, draw: random.Random) -> Iterator[list[Demonstration]]:

@@ -26,6 +26,8 @@ class TinyConfig:
 
     vocabulary: int = 1024
     """Tokens, 256 bytes and 3 special ones among them."""
+    token_length: int = 12
+    """Most characters of a token; tokens may span words, never lines."""
     layers: int = 4
     width: int = 192
     heads: int = 4
@@ -35,18 +37,28 @@ class TinyConfig:
     """Most tokens of prompt and response."""
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
-    """Return a byte-level BPE tokenizer (any text can be encoded) with a chat template."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+def train_tokenizer(texts: Iterable[str], vocabulary: int, token_length: int) -> Any:
+    """Return a byte-level BPE tokenizer (any text can be encoded) with a chat template.
+
+    Programs repeat whole phrases such as ``pd.read_csv(``. Tokens that may span words halve the length of a response,
+    and so the time to sample it and to learn from it.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r"\n+[^\n]*|[^\n]+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=[_END, _USER, _ASSISTANT],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        max_token_length=token_length,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
@@ -63,7 +75,7 @@ def make_tiny(texts: Iterable[str], config: TinyConfig = TinyConfig(), *, seed: 
     """Return an untrained policy whose tokenizer was trained on ``texts``."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    tokenizer = train_tokenizer(texts, config.vocabulary)
+    tokenizer = train_tokenizer(texts, config.vocabulary, config.token_length)
     end = tokenizer.convert_tokens_to_ids(_END)
     shape = Qwen2Config(
         vocab_size=len(tokenizer),
