@@ -78,18 +78,37 @@ class CoreLease:
             late = timeout is not None and time.monotonic() - begun >= timeout
             return late or any(flag is not None and flag.is_set() for flag in (cancel, closing))
 
+        cores: list[int] = []
+        descriptors: list[int] = []
         with _turn(over):
-            while True:
-                lease = cls._try(count)
-                if lease is not None:
-                    return lease
-                waited = time.monotonic() - begun
-                if over():
-                    raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
-                if waited > _WARN_AFTER and not warned:
-                    warned = True
-                    _log.warning("waiting for %d free cores since %.0f s; other leases hold them", count, waited)
-                time.sleep(_POLL)
+            # One process at a time gathers cores, so a wish for many is not starved by many wishes for one.
+            turn = None
+            try:
+                while len(cores) < count:
+                    turn = turn if turn is not None else _lock("turn")
+                    for core in available_cores() if turn is not None else ():
+                        fd = _lock(str(core)) if len(cores) < count and core not in cores else None
+                        if fd is not None:
+                            cores.append(core)
+                            descriptors.append(fd)
+                    if len(cores) < count:
+                        waited = time.monotonic() - begun
+                        if over():
+                            raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
+                        if waited > _WARN_AFTER and not warned:
+                            warned = True
+                            _log.warning(
+                                "waiting for %d free cores since %.0f s; other leases hold them", count, waited
+                            )
+                        time.sleep(_POLL)
+            except BaseException:
+                for fd in descriptors:
+                    os.close(fd)
+                raise
+            finally:
+                if turn is not None:
+                    os.close(turn)
+        return cls(tuple(sorted(cores)), tuple(descriptors))
 
     @classmethod
     def reserve(cls, count: int, *, leave: int = 1) -> CoreLease:
@@ -112,7 +131,7 @@ class CoreLease:
         for core in available_cores():
             if len(cores) == count:
                 break
-            fd = _lock_core(core)
+            fd = _lock(str(core))
             if fd is not None:
                 cores.append(core)
                 descriptors.append(fd)
@@ -173,11 +192,11 @@ def _folder() -> Path:
     return folder
 
 
-def _lock_core(core: int) -> int | None:
-    """Lock one core's file; None when somebody else has it."""
+def _lock(name: str) -> int | None:
+    """Lock one file of the folder; None when somebody else has it."""
     import fcntl
 
-    path = _folder() / str(core)
+    path = _folder() / name
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         fd = os.open(path, flags)

@@ -66,3 +66,8 @@ def run(sandbox: LocalSandbox, tmp_path: Path) -> RunProgram:
 @pytest.fixture
 def run_warm(warm_sandbox: LocalSandbox, tmp_path: Path) -> RunProgram:
     return runner(warm_sandbox, tmp_path / "artifacts")
+
+
+@pytest.fixture
+def run_cold(cold_sandbox: LocalSandbox, tmp_path: Path) -> RunProgram:
+    return runner(cold_sandbox, tmp_path / "artifacts")

@@ -114,7 +114,17 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_works(run: RunProgram, name: str) -> None:
+def test_program_works(run_warm: RunProgram, name: str) -> None:
+    _check(run_warm, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_works_in_a_new_interpreter(run_cold: RunProgram, name: str) -> None:
+    _check(run_cold, name)
+
+
+def _check(run: RunProgram, name: str) -> None:
     result = run(PROGRAMS[name], time=60.0)
     assert (result.status, result.stderr) == (Status.OK, ""), result
     assert result.stdout.strip()
@@ -160,6 +170,7 @@ def test_torch_trains(run_warm: RunProgram) -> None:
     assert (result.status, result.stdout) == (Status.OK, "[6, 22] False\n"), result.stderr
 
 
+@pytest.mark.slow
 def test_torch_out_of_memory(run_warm: RunProgram) -> None:
     pytest.importorskip("torch")
     result = run_warm("import torch\ntorch.ones(1 << 40)", time=120.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mle_gym.sandbox import CoreLease, LocalSandbox, Status, cores
+from mle_gym.sandbox import CoreLease, Status, cores
 from mle_gym.sandbox.cores import available_cores
 
 from .conftest import RunProgram
@@ -118,7 +118,7 @@ def test_fork_does_not_keep_the_lease(own_folder: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def test_program_gets_its_cores_and_threads(run: RunProgram) -> None:
+def test_program_gets_its_cores_and_threads(own_folder: Path, run: RunProgram) -> None:
     source = """
         import os
         print(len(os.sched_getaffinity(0)), os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"])
@@ -130,7 +130,7 @@ def test_program_gets_its_cores_and_threads(run: RunProgram) -> None:
 
 
 @pytest.mark.skipif(len(available_cores()) < 2, reason="needs two cores")
-def test_two_cores_give_two_threads_to_loaded_libraries(run: RunProgram) -> None:
+def test_two_cores_give_two_threads_to_loaded_libraries(own_folder: Path, run: RunProgram) -> None:
     result = run(
         """
         import os, numpy, sklearn.linear_model
@@ -143,7 +143,7 @@ def test_two_cores_give_two_threads_to_loaded_libraries(run: RunProgram) -> None
     assert result.stdout == "2 [('blas', 2), ('openmp', 2)]\n"
 
 
-def test_queue_time_is_not_duration(warm_sandbox: LocalSandbox, run_warm: RunProgram) -> None:
+def test_queue_time_is_not_duration(own_folder: Path, run_warm: RunProgram) -> None:
     lease = CoreLease.acquire(len(available_cores()))
     threading.Timer(0.4, lease.release).start()
     result = run_warm("pass", cores=1, time=5.0)

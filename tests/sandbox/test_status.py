@@ -244,8 +244,9 @@ def test_timing_adds_up(run_warm: RunProgram) -> None:
     result = run_warm("import time; time.sleep(0.3)")
     wall = time.monotonic() - began
     timing = result.timing
-    assert timing.duration == pytest.approx(0.3, abs=0.2)
-    assert timing.queue + timing.setup + timing.duration + timing.teardown == pytest.approx(wall, abs=0.05)
+    assert 0.3 <= timing.duration < 3.0
+    # The parts leave out only what the caller does before it queues and after it has the result.
+    assert timing.queue + timing.setup + timing.duration + timing.teardown == pytest.approx(wall, abs=0.1)
     assert result.warm
 
 

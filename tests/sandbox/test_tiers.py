@@ -119,6 +119,7 @@ def test_ordinary_user() -> None:
     assert json.loads(done.stdout) == _expected(NOBODY)
 
 
+@pytest.mark.slow
 def test_this_user_alone() -> None:
     done = subprocess.run([sys.executable, "-W", "error", "-c", ALONE + CHECKS], capture_output=True, text=True)
     assert done.stderr == ""
