@@ -141,7 +141,12 @@ def _execute(source: str, namespace: dict[str, Any], channel: socket.socket) -> 
     path = namespace["__file__"]
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), namespace)
+        code = compile(source, path, "exec", dont_inherit=True)
+    except BaseException as error:  # a MemoryError here means code too deep to parse, not memory
+        sys.excepthook(type(error), error.with_traceback(None), None)
+        return 1
+    try:
+        exec(code, namespace)
     except SystemExit as error:
         return _exit_code(error.code)
     except BaseException as error:

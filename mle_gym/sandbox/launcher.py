@@ -237,7 +237,7 @@ def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Ev
         while True:
             wait = deadline.at - time.monotonic()
             if wait <= 0:
-                raise Lost(f"the supervisor took too long {deadline.phase}", started, stuck=not greeted)
+                raise Lost(f"the supervisor took too long {deadline.phase}", started, stuck=not started)
             if not poll.poll(min(wait, _CANCEL_POLL if cancel is not None and not cancelled else wait) * 1000):
                 if cancel is not None and not cancelled and cancel.is_set():
                     cancelled = True
@@ -263,6 +263,8 @@ def _converse(sock: socket.socket, request: dict[str, Any], cancel: threading.Ev
                 deadline = _Deadline("to collect the files", now + _COLLECT_LIMIT)
             else:
                 finished = True
+                if "lost" in message:
+                    raise Lost(message["lost"], started=False)
                 return message
     except (OSError, ValueError) as error:
         raise Lost(f"the supervisor was killed ({error})", started) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import math
 import os
 import shutil
 import socket
@@ -114,7 +116,7 @@ class Runner:
                 "hooks": program.hooks,
                 "context": dict(program.context),
                 "seed": program.seed,
-                "env": dict(program.env),
+                "env": _check_env(program.env),
             },
             "limits": {
                 name: getattr(limits, name)
@@ -183,10 +185,19 @@ class Runner:
 
 def _check_limits(limits: Limits) -> None:
     for name in ("time", "memory_mb", "disk_mb", "output_kb", "processes"):
-        if getattr(limits, name) <= 0:
-            raise ValueError(f"limits.{name}={getattr(limits, name)} must be positive.")
-    if limits.gpus < 0:
-        raise ValueError(f"limits.gpus={limits.gpus} must not be negative.")
+        value = getattr(limits, name)
+        if not (value > 0 and math.isfinite(value)):
+            raise ValueError(f"limits.{name}={value} must be positive and finite.")
+    present = len(glob.glob("/dev/nvidia[0-9]*"))
+    if not 0 <= limits.gpus <= present:
+        raise ValueError(f"limits.gpus={limits.gpus} is out of range: this machine has {present} NVIDIA GPUs.")
+
+
+def _check_env(env: Mapping[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"{name!r} and its value do not make an environment variable.")
+    return dict(env)
 
 
 def _is_private(real: str) -> bool:

@@ -89,7 +89,7 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
 _NAMESPACES = 0x7E020000  # every CLONE_NEW* flag that clone takes
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
 
 
 def build_filter(*, allow_memfd: bool = False) -> bytes:
@@ -124,12 +124,14 @@ def build_filter(*, allow_memfd: bool = False) -> bytes:
         (_JSET, 0, 1, _NAMESPACES),
         refuse(errno.EPERM),
         (_RET, 0, 0, _ALLOW),
-        (_JEQ, 0, 7, _SOCKET[column]),
+        (_JEQ, 0, 9, _SOCKET[column]),
         (_LD, 0, 0, 16),
-        (_JEQ, 3, 0, _AF_UNIX),
-        (_JEQ, 2, 0, _AF_INET),
-        (_JEQ, 1, 0, _AF_INET6),
-        (_JEQ, 0, 1, _AF_NETLINK),
+        (_JEQ, 5, 0, _AF_UNIX),
+        (_JEQ, 4, 0, _AF_INET),
+        (_JEQ, 3, 0, _AF_INET6),
+        (_JEQ, 0, 3, _AF_NETLINK),
+        (_LD, 0, 0, 32),
+        (_JEQ, 0, 1, _NETLINK_ROUTE),
         (_RET, 0, 0, _ALLOW),
         refuse(errno.EAFNOSUPPORT),
         (_JEQ, 0, 4, _IOCTL[column]),

@@ -64,7 +64,7 @@ class Run:
         self.workdir = -1
         self.start = self.end = 0.0
         self.cut, self.killed_at = "", 0.0
-        self.limit_hit = self.failure = ""
+        self.limit_hit = self.failure = self.unserved = ""
         self.link: socket.socket | None = None
         self.pidfd = -1
         self.cpu_before = 0.0
@@ -141,11 +141,15 @@ class Run:
         """Have the warm process fork the program into the namespaces, which are complete now."""
         assert self.zygote is not None
         self.link, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self.zygote, [b"start"], [theirs.fileno(), *self.ends])
-        self._close_ends()
+        self.poll.register(self.link.fileno(), select.POLLIN)
         keys = ("limits", "disk_in_memory", "cores", "warm", "job")
-        wire.send(self.link, {key: self.request[key] for key in keys})
+        try:
+            with theirs:
+                socket.send_fds(self.zygote, [b"start"], [theirs.fileno(), *self.ends])
+            wire.send(self.link, {key: self.request[key] for key in keys})
+        except OSError:
+            self._lost("the warm process was killed")
+        self._close_ends()
 
     def _send(self, **result: Any) -> None:
         wire.send(self.caller, {"type": "result", **result})
@@ -178,8 +182,6 @@ class Run:
                     self.workdir = fds[0]
                     if self.zygote is not None:
                         self._ask_zygote()
-                        assert self.link is not None
-                        self.poll.register(self.link.fileno(), select.POLLIN)
                 elif not self._handle(fd):
                     self.poll.unregister(fd)
 
@@ -211,6 +213,7 @@ class Run:
 
     def _lost(self, why: str) -> None:
         self.failure = self.failure or why
+        self.unserved = "" if self.start else why
         self._kill()
 
     def _kill(self) -> None:
@@ -310,6 +313,9 @@ class Run:
     def _finish(self, final: dict[str, Any], oom: bool) -> None:
         if "refused" in final:
             self._send(unavailable=final["refused"])
+            return
+        if not self.start and not self.cut and self.unserved:
+            self._send(lost=self.unserved)  # nothing has happened yet, so the caller may try again
             return
         wire.send(self.caller, {"type": "ended"})
         self._merge_exit(final)

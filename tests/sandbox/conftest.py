@@ -43,8 +43,8 @@ def runner(sandbox: LocalSandbox, folder: Path) -> RunProgram:
 
     def run(source: str, **options: Any) -> Execution:
         program = {k: options.pop(k) for k in ("hooks", "context", "seed", "env") if k in options}
-        bounds = {"time": 20.0, "memory_mb": 1024, "disk_mb": 64, "cores": 0}
-        names = ("time", "memory_mb", "disk_mb", "output_kb", "processes", "cores")
+        bounds = {"time": 60.0, "memory_mb": 1024, "disk_mb": 64, "cores": 0}
+        names = ("time", "memory_mb", "disk_mb", "output_kb", "processes", "cores", "gpus")
         bounds.update({k: options.pop(k) for k in names if k in options})
         return sandbox.run(
             Program(dedent(source), **program),

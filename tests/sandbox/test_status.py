@@ -53,6 +53,19 @@ def test_syntax_error_and_exit_codes(run: RunProgram) -> None:
     assert run("import os; os.kill(os.getpid(), 15)").exit_code == -15
 
 
+@pytest.mark.parametrize(
+    "source", ["x = '\0'", "x = '\ud800'", "1" + "+1" * 100_000, "(" * 500 + ")" * 500, "-" * 50_000 + "1"]
+)
+def test_strange_sources_are_the_programs_fault(run_warm: RunProgram, source: str) -> None:
+    result = run_warm(source)
+    assert result.status in (Status.PROGRAM_ERROR, Status.OK), result
+    assert result.exit_code is not None
+
+
+def test_large_source(run_warm: RunProgram) -> None:
+    assert run_warm("x = 1\n" * 200_000 + "print(x)").stdout == "1\n"
+
+
 def test_ends_like_an_interpreter(run: RunProgram) -> None:
     result = run(
         """
@@ -255,8 +268,13 @@ def test_bad_arguments(warm_sandbox: LocalSandbox, run_warm: RunProgram, tmp_pat
         run_warm("", collect=("../x",))
     with pytest.raises(ValueError, match="does not exist"):
         run_warm("", files={"input": tmp_path / "none"})
-    with pytest.raises(ValueError, match="must be positive"):
-        run_warm("", time=0)
+    for wrong in ({"time": 0}, {"time": float("inf")}, {"memory_mb": -1}):
+        with pytest.raises(ValueError, match="must be positive"):
+            run_warm("", **wrong)
+    with pytest.raises(ValueError, match="NVIDIA GPUs"):
+        run_warm("", gpus=99)
+    with pytest.raises(ValueError, match="environment variable"):
+        run_warm("", env={"A=B": "c"})
     with pytest.raises(ValueError, match="out of range"):
         run_warm("", cores=10_000)
     with pytest.raises(ValueError, match="cover another file"):
