@@ -50,6 +50,14 @@ def test_each_class_is_halved() -> None:
     assert mask.sum() == 505
 
 
+@pytest.mark.parametrize("fraction", [0.05, 0.2, 0.8, 0.95])
+def test_a_class_of_two_is_on_both_sides(fraction: float) -> None:
+    classes = ["rare"] * 2 + ["common"] * 98
+    mask = cut([str(i) for i in range(100)], "salt", classes, fraction)
+    assert mask[:2].sum() == 1
+    assert abs(mask.sum() - 100 * fraction) <= 1
+
+
 def test_the_salt_decides() -> None:
     units = [str(i) for i in range(400)]
     one, two = cut(units, "a"), cut(units, "b")

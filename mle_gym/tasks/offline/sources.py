@@ -47,7 +47,8 @@ class Source:
             MissingDependency: The package, or a file of it, is not installed.
         """
         folder = _package_dir(self.package)
-        install = f'pip install "mle-gym[{self.extra}]"' if self.extra else f"pip install --upgrade {self.package}"
+        # Without an extra the package is scikit-learn, which this project always needs.
+        install = f'pip install "mle-gym[{self.extra}]"' if self.extra else "pip install --force-reinstall scikit-learn"
         if folder is None:
             raise MissingDependency(
                 f"The package {self.package} with this task's data is not installed; run {install}."

@@ -80,7 +80,7 @@ _TASKS = (
     OfflineTask(
         name="email-spam",
         title="Spam among an account's mails",
-        kind="tabular-imbalanced",
+        kind="tabular-binary",
         description="Predict whether a mail is spam (`spam`: 1 yes, 0 no; 9 % are) from 20 facts about it, such as "
         "its length and counts of some words.\n\n"
         "`time` is when it came, `winner` is yes or no, `number` is none, small or big; the rest are numbers.",
@@ -97,7 +97,7 @@ _TASKS = (
     OfflineTask(
         name="remote-work",
         title="Developers who work remotely",
-        kind="tabular-imbalanced",
+        kind="tabular-binary",
         description="Predict whether a software developer works remotely (`remote`: 1 yes, 0 no; 10 % do) from "
         "answers to a survey.\n\n"
         "`Country` is a category. `Salary`, `YearsCodedJob`, `CompanySizeNumber` and `CareerSatisfaction` are numbers. "
