@@ -95,7 +95,9 @@ class WarmProcess:
         env.update(MKL_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="Agg")
         python, tier, warm = self.key
         # Packages of one's own user folder count where this interpreter uses them.
-        flags = [] if python == sys.executable and site.ENABLE_USER_SITE else ["-s"]
+        flags = ["-s"]
+        if python == sys.executable and site.ENABLE_USER_SITE:
+            flags, env["PYTHONUSERBASE"] = [], site.getuserbase()
         try:
             self._process = subprocess.Popen(
                 [python, *flags, "-c", _BOOT, _HERE, str(theirs.fileno()), tier, "warm" if warm else "cold"],

@@ -165,7 +165,10 @@ def test_warm_process_killed_while_idle(tmp_path: Path) -> None:
         wait_for(lambda: not alive([first, zygote]))
 
 
-@pytest.mark.parametrize("victim", ["warm process", "helper", "supervisor", "first process"])
+@pytest.mark.parametrize(
+    "victim",
+    ["warm process", pytest.param("helper", marks=pytest.mark.slow), "supervisor", "first process"],
+)
 def test_killed_during_a_run(tmp_path: Path, victim: str) -> None:
     with LocalSandbox() as sandbox:
         first = children(helper(sandbox))[0]

@@ -137,6 +137,31 @@ def test_another_interpreter(tmp_path: Path) -> None:
     assert (result.status, result.stdout, result.warm) == (Status.OK, f"{system} True\n", True), result
 
 
+def test_packages_of_the_user_folder(tmp_path: Path) -> None:
+    """An interpreter outside a virtual environment also finds what pip --user installed."""
+    system = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if system is None:
+        pytest.skip("there is no system interpreter")
+    base = tmp_path / "user"
+    query = "import site; print(site.ENABLE_USER_SITE and site.getusersitepackages())"
+    environment = {"PYTHONUSERBASE": str(base), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    found = subprocess.run([system, "-c", query], capture_output=True, text=True, env=environment).stdout.strip()
+    if found == "False":
+        pytest.skip("the system interpreter has no user folder")
+    Path(found).mkdir(parents=True)
+    Path(found, "own_module.py").write_text("x = 5\n")
+    script = ALONE + (
+        "from pathlib import Path\n"
+        "for warm in (True, False):\n"
+        "    with local.LocalSandbox(warm=warm) as sandbox:\n"
+        "        result = sandbox.run(base.Program('import own_module; print(own_module.x)'), files={},\n"
+        f"            artifacts_dir=Path({str(tmp_path)!r}), limits=base.Limits(cores=0))\n"
+        "        print(result.stdout.strip(), result.stderr)\n"
+    )
+    done = subprocess.run([system, "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["5", "5"], "")
+
+
 def test_unknown_interpreter() -> None:
     with pytest.raises(SandboxUnavailable, match="no interpreter /none/python"):
         LocalSandbox(python="/none/python")
