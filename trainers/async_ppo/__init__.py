@@ -1,1 +1,1 @@
-"""The ``trainers.async_ppo`` package."""
+"""Duration-aware asynchronous PPO: the reference trainer."""

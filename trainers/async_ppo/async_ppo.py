@@ -78,7 +78,7 @@ class AsyncTrainer:
         self.failures = 0
         """Infrastructure failures in a row, in this process: those on record were another day's."""
         self.best: dict[str, float] = {}
-        """Best score of a valid sample per task, signed so that more is better."""
+        """Best score of a valid sample, per task."""
         self._ran = 0.0
         self._window = (clock(), dict(stages.seconds), 0.0)
 
@@ -193,9 +193,8 @@ class AsyncTrainer:
             "dropped": self.admission.dropped,
             "audit": self.audit.deciles(),
         }
-        if len(self.best) == 1:
-            record = self.folder.best(next(iter(self.best)))
-            metrics["best_public_score"] = None if record is None else record["score"]
+        if len(self.config.env.ids) == 1:
+            metrics["best_public_score"] = self.best.get(self.config.env.ids[0])
         self.folder.log(metrics)
         self.folder.write("audit.json", self.audit.report())
         self.progress.update(metrics)
@@ -211,6 +210,7 @@ class AsyncTrainer:
         """All state but the policy's weights and the global random generators."""
         return {
             "seconds": self.clock(),
+            "best": self.best,
             "admission": self.admission.state(),
             "rollout": self.rollout.state(),
             "learner": self.learner.state(),
@@ -219,6 +219,7 @@ class AsyncTrainer:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state()``; the policy has been loaded already."""
+        self.best = dict(state["best"])
         self.admission.restore(state["admission"])
         self.learner.restore(state["learner"])
         self.audit.restore(state["audit"])
@@ -255,12 +256,12 @@ class AsyncTrainer:
         if not self.judge.valid(sample.task, sample.info):
             return
         gain = self.judge.gain(sample.task, sample.info.get("score"))
-        if sample.task not in self.best:
-            record = self.folder.best(sample.task)
-            self.best[sample.task] = float("-inf") if record is None else self.judge.gain(sample.task, record["score"])
-        if gain > self.best[sample.task]:
-            self.best[sample.task] = gain
-            self.folder.keep_best(sample)
+        if sample.task not in self.best or gain > self.judge.gain(sample.task, self.best[sample.task]):
+            self.best[sample.task] = float(sample.info["score"])  # type: ignore[arg-type]
+            # A replayed sample may be worse than one that a killed part of the run found after the checkpoint.
+            kept = self.folder.best(sample.task)
+            if kept is None or gain > self.judge.gain(sample.task, kept["score"]):
+                self.folder.keep_best(sample)
 
     def _busy(self) -> dict[str, float]:
         """Shares of the time since the last update."""
