@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import stat
 import tempfile
 import threading
 import time
@@ -19,6 +20,8 @@ __all__ = ["CoreLease", "available_cores"]
 
 _POLL, _LINE_POLL = 0.005, 0.05
 _WARN_AFTER = 60.0
+_ROOT = "/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()
+"""Not $TMPDIR, which may differ between processes that must see each other."""
 _log = logging.getLogger(__name__)
 
 
@@ -183,12 +186,11 @@ def _turn(over: Callable[[], bool]) -> Iterator[None]:
 
 def _folder() -> Path:
     """A folder that all users of the machine share, so that their leases exclude each other."""
-    folder = Path("/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()) / "mle_gym-cores"
-    if not folder.is_dir():
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir()
-        with contextlib.suppress(PermissionError):
-            folder.chmod(0o1777)
+    folder = Path(_ROOT) / "mle_gym-cores"
+    folder.mkdir(exist_ok=True)
+    info = folder.stat()
+    if info.st_uid == os.geteuid() and stat.S_IMODE(info.st_mode) != 0o1777:
+        folder.chmod(0o1777)
     return folder
 
 
@@ -202,6 +204,7 @@ def _lock(name: str) -> int | None:
         fd = os.open(path, flags)
     except FileNotFoundError:
         fd = os.open(path, flags | os.O_CREAT, 0o644)
+        os.fchmod(fd, 0o644)  # whatever the umask, other users must be able to open it
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

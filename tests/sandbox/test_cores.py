@@ -37,6 +37,17 @@ def test_leases_are_exclusive(own_folder: Path) -> None:
         one.release()
 
 
+def test_other_users_can_lock_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "_ROOT", str(tmp_path))
+    before = os.umask(0o077)
+    try:
+        CoreLease.acquire(1).release()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "mle_gym-cores").stat().st_mode & 0o7777 == 0o1777
+    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "mle_gym-cores").iterdir()} == {0o644}
+
+
 def test_arguments(own_folder: Path) -> None:
     with CoreLease.acquire(0) as nothing:
         assert nothing.cores == ()
