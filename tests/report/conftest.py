@@ -76,8 +76,10 @@ def run(tmp_path: Path) -> Path:
     facts = {"valid_share_first": 0.0, "valid_share_last": 0.25, "mean_reward_first": -9.8, "mean_reward_last": -2.75}
     summary = {"task": TASK, "tasks": {TASK: {**facts, "best_public_score": 0.8, "best_private_score": 0.7654}}}
     write_json(folder / "summary.json", summary)
-    table = {"samples": 64, "valid_share": 0.375, "mean_reward": -3.5}
-    write_json(folder / "evaluation.json", {"tables": {TASK: table}, "trials": []})
+    before = {"samples": 64, "valid_share": 0.125, "mean_reward": -8.5, "families": {"linear": 8}}
+    after = {"samples": 64, "valid_share": 0.375, "mean_reward": -3.5, "families": {"linear": 18, "forest": 6}}
+    tables = {"before": {TASK: before}, "after": {TASK: after}}
+    write_json(folder / "evaluation.json", {"tables": tables, "trials": {"before": [], "after": []}})
     best = folder / "best" / TASK.replace("/", "_")
     best.mkdir(parents=True)
     (best / "program.py").write_text(LINEAR + "# <script>alert(1)</script>\n", encoding="utf-8")

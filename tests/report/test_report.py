@@ -140,7 +140,10 @@ def test_page_says_what_the_run_recorded(run: Path) -> None:
     assert deciles["4.5 to 5 s"] == ["10.0%", "1.0%"]
     assert page.table("Chosen by the public score")[TASK] == ["0.8", "0.7654", "1 s", "12"]
     assert page.table("Programs of the start policy")[TASK] == ["0.0%", "25.0%", "-9.8", "-2.75"]
-    assert page.table("Fresh programs")[TASK][:3] == ["64", "37.5%", "-3.5"]
+    compared = page.table(f"{TASK}: fresh programs")
+    assert compared["valid programs"] == ["12%", "38%"]
+    assert compared["mean reward"] == ["-8.5", "-3.5"]
+    assert compared["share of valid programs: forest"] == ["0%", "25%"]
     assert page.table("config.toml")["admission.rule"] == ["race"]
 
 

@@ -80,7 +80,9 @@ def test_it_learns_and_leaves_a_complete_record(bandit_config: TrainConfig) -> N
     assert summary["valid_share_last"] > summary["valid_share_first"] + 0.3
     assert (summary["updates"], summary["seed"], summary["task"], summary["samples"]) == (30, 1, BANDIT, 480)
     assert summary["best_public_score"] == 1.0
-    assert summary["evaluation"][BANDIT]["samples"] == 8
+    before, after = (summary["evaluation"][name][BANDIT] for name in ("before", "after"))
+    assert before["samples"] == after["samples"] == 8
+    assert before["mean_reward"] < 0 < after["mean_reward"]
     metrics = lines(run / "metrics.jsonl")
     assert [row["update"] for row in metrics] == list(range(30))
     assert all(row["lag_mean"] <= 1.5 and row["dropped"] == 0 for row in metrics)

@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from rich.console import Console
+from rich.table import Table
 from transformers.utils.logging import disable_progress_bar
 
 import mle_gym
@@ -24,6 +26,7 @@ from mle_gym.sandbox.cores import available_cores
 from trainers.async_ppo.async_ppo import AsyncTrainer, InfrastructureFailed, make_admission, stopwatch
 from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
 from trainers.common.checkpoint import Checkpoints, restore_random
+from trainers.common.comparison import comparison
 from trainers.common.config import ConfigError, TrainConfig
 from trainers.common.environments import Environments
 from trainers.common.evaluate import evaluate
@@ -33,7 +36,7 @@ from trainers.common.learner import Learner
 from trainers.common.load_model import PolicyUnavailable
 from trainers.common.own_core import OwnCore
 from trainers.common.policy import Policy
-from trainers.common.progress import make_progress
+from trainers.common.progress import Progress, make_progress
 from trainers.common.replay import Diverged, Replay
 from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
@@ -173,21 +176,24 @@ class _Run:
                 return 128 + self.signal
             self.policy.save(folder.path / "policy")
             trainer.drain()
-            tables: dict[str, Any] = {}
+            tables: dict[str, dict[str, Any]] = {}
             if config.schedule.evaluate:
-                progress.status("evaluating")
                 try:
                     with stages("evaluate"):
-                        tables = self._evaluate(rollout, judge, stages)
+                        tables = self._evaluate(rollout, judge, stages, progress)
                 except _Stopped:
                     progress.say(f"Trained, but not evaluated. Continue with --resume {folder.path}")
                     return 128 + self.signal
             folder.write("summary.json", summarise(folder, judge, config, admission.updates, clock(), tables))
             progress.say(f"Done: {folder.path / 'summary.json'}")
+        if tables:
+            _print_comparison(tables["before"], tables["after"])
         return 0
 
-    def _evaluate(self, rollout: Rollout, judge: Judge, stages: Stages) -> dict[str, Any]:
-        """Judge the final policy; every executed program goes to ``evaluation.json``."""
+    def _evaluate(
+        self, rollout: Rollout, judge: Judge, stages: Stages, progress: Progress
+    ) -> dict[str, dict[str, Any]]:
+        """Judge the start policy and the trained one; every executed program goes to ``evaluation.json``."""
 
         def look() -> None:
             if self.signal:
@@ -198,18 +204,22 @@ class _Run:
             look()
             stages.beat()
 
-        tables, trials = evaluate(
-            rollout.executor,
-            rollout.tasks,
-            rollout.first_prompts,
-            self.generator,
-            judge,
-            samples=self.config.schedule.evaluate,
-            max_new_tokens=self.config.generation.max_new_tokens,
-            seed=self.config.seed,
-            beat=beat,
-            poll=look,
-        )
+        tables, trials = {}, {}
+        start = TransformersGenerator(_load_policy(self.config.policy.name, self.config))
+        for name, generator in (("before", start), ("after", self.generator)):
+            progress.status(f"judging the policy {name} training")
+            tables[name], trials[name] = evaluate(
+                rollout.executor,
+                rollout.tasks,
+                rollout.first_prompts,
+                generator,
+                judge,
+                samples=self.config.schedule.evaluate,
+                max_new_tokens=self.config.generation.max_new_tokens,
+                seed=self.config.seed,
+                beat=beat,
+                poll=look,
+            )
         self.folder.write("evaluation.json", {"tables": tables, "trials": trials})
         return tables
 
@@ -238,6 +248,17 @@ class _Run:
         finally:
             for number, handler in old.items():
                 signal.signal(number, handler)
+
+
+def _print_comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    console = Console()
+    for task in after:
+        table = Table(title=task)
+        for name in ("", "before", "after"):
+            table.add_column(name, justify="right" if name else "left")
+        for row in comparison(before, after, task):
+            table.add_row(*row)
+        console.print(table)
 
 
 def seed_everything(seed: int) -> None:

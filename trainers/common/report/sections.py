@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from mle_gym.instrument.base import MILESTONES
+from trainers.common.comparison import comparison
 from trainers.common.report.curves import Curves
 from trainers.common.report.data import RunData
 from trainers.common.report.format import as_float, is_number, nested, number, percent
@@ -18,15 +19,6 @@ __all__ = ["Figure", "Section", "Table", "sections"]
 
 _VERSION = "policy version (updates made when the program was written)"
 _TABLE_ROWS = 12
-_EVALUATED = (
-    "samples",
-    "valid_share",
-    "mean_reward",
-    "mean_public_score",
-    "best_public_score",
-    "best_private_score",
-    "greedy_public_score",
-)
 
 
 @dataclass(frozen=True)
@@ -281,13 +273,10 @@ def _before_after(run: RunData) -> Section | None:
             "Programs of the start policy, and as many of the last ones. Valid: a model was fitted, and the score "
         )
         tables.append(Table(caption + "beats the sample submission's.", columns, rows))
-    evaluated: Mapping[str, Mapping[str, Any]] = nested(run.evaluation, "tables") or {}
-    rows = [(task, *(_value(key, facts.get(key)) for key in _EVALUATED)) for task, facts in evaluated.items() if facts]
-    if rows:
-        names = [key.replace("_", " ") for key in _EVALUATED]
-        tables.append(
-            Table("Fresh programs of the trained policy, at temperature 1 and greedy", ("task", *names), rows)
-        )
+    before, after = (nested(run.evaluation, "tables", name) or {} for name in ("before", "after"))
+    for task in after:
+        caption = f"{task}: fresh programs of the start policy and of the trained one, at temperature 1 and greedy"
+        tables.append(Table(caption, ("", "before", "after"), comparison(before, after, task)))
     return Section("Before and after", tables=tables) if tables else None
 
 
@@ -326,7 +315,3 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
             yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _value(key: str, value: object) -> str:
-    return percent(as_float(value)) if key.endswith("share") else number(value)
