@@ -10,11 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from trainers.common import token_logprobs
 from trainers.common.load_model import PolicyUnavailable
 from trainers.common.policy import Policy
 from trainers.common.token_logprobs import exact_kl
+from trainers.sft.tiny_model import make_tiny
 
 PROMPTS = [[5, 6, 7, 8, 9]] * 4
 RESPONSES = [[11, 12, 13, 0], [21, 22], [31, 0], [41, 42, 43, 44, 45, 46, 0]]
@@ -168,6 +170,17 @@ def test_save_and_load_round_trip(policy: Policy, tmp_path: Path) -> None:
     assert again.decode(again.encode_response(text)) == text
     assert again.encode_response(text)[-1] in again.stop_ids
     assert next(Policy.load(tmp_path / "p", dtype="bfloat16", device="cpu").parameters()).dtype == torch.bfloat16
+
+
+def test_a_tokenizer_of_its_own_survives_a_qwen2_model(tmp_path: Path) -> None:
+    # Its tokens span words, which a Qwen2 tokenizer with the same vocabulary never yields.
+    text = "Fit random forest on the numeric columns.\nmodel.fit(x, y)\n"
+    policy = make_tiny([text] * 20)
+    policy.save(tmp_path / "tiny")
+    again = Policy.load(tmp_path / "tiny", device="cpu")
+    cut = Tokenizer.from_file(str(tmp_path / "tiny" / "tokenizer.json")).encode(text, add_special_tokens=False)
+    assert any("\u0120" in token.strip("\u0120") for token in cut.tokens)
+    assert again.encode_response(text)[:-1] == cut.ids == policy.encode_response(text)[:-1]
 
 
 def test_prompts_without_template_get_a_separator(policy: Policy) -> None:

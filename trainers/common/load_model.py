@@ -30,7 +30,7 @@ def load_model(name_or_folder: str | Path, *, dtype: str = "auto", device: str =
         PolicyUnavailable: There is no such model, or a package for it is missing.
         ValueError: ``dtype`` is not one of the known names.
     """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     if dtype != "auto" and dtype not in _DTYPES:
         raise ValueError(f"dtype {dtype!r} is not known; use 'auto', {', '.join(map(repr, _DTYPES))}.")
@@ -38,7 +38,7 @@ def load_model(name_or_folder: str | Path, *, dtype: str = "auto", device: str =
     wanted: Any = "auto" if dtype == "auto" and place.type != "cpu" else _DTYPES.get(dtype, torch.float32)
     source, extra = _locate(str(name_or_folder))
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **extra)
+        tokenizer = _tokenizer(source, extra)
         if extra:
             extra = {**extra, "quantization_config": _dequantise(extra["gguf_file"])}
             wanted = torch.float32 if wanted == "auto" else wanted
@@ -51,6 +51,21 @@ def load_model(name_or_folder: str | Path, *, dtype: str = "auto", device: str =
             "Hugging Face name that can be downloaded, a folder, or a .gguf file."
         ) from error
     return model.to(place).eval(), tokenizer
+
+
+def _tokenizer(source: str, extra: dict[str, Any]) -> Any:
+    """Load the tokenizer that was saved, and no other.
+
+    For a folder that holds a Qwen2 model AutoTokenizer makes a Qwen2 tokenizer, whatever was saved there: the same
+    vocabulary, but text is cut before other words, so that a policy reads and writes tokens it never learned.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+    generic = ("PreTrainedTokenizerFast", "TokenizersBackend")
+    if not extra and get_tokenizer_config(source).get("tokenizer_class") in generic:
+        return PreTrainedTokenizerFast.from_pretrained(source)
+    return AutoTokenizer.from_pretrained(source, **extra)
 
 
 @contextlib.contextmanager
