@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import warnings
 from pathlib import Path
 
 import gymnasium as gym
@@ -155,7 +156,8 @@ def test_a_renamed_program_does_the_same_to_the_renamed_table(
             table = table.rename(columns=renaming.names) if folder == "new" else table
             table.to_csv(tmp_path / folder / "input" / file.name, index=False)
         monkeypatch.chdir(tmp_path / folder)
-        exec(compile(program, folder, "exec"), {})
+        with warnings.catch_warnings(action="ignore"):
+            exec(compile(program, folder, "exec"), {})
         results.append(pd.read_csv(tmp_path / folder / "submission.csv"))
     old, new = results
     assert list(new.columns) == ["id", renaming.names[task.target[0]]]

@@ -119,6 +119,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert run_training(config) == 0
     whole = Path(config.run)
     assert len({row["duration"] for row in lines(whole / "samples.jsonl")}) == 3
+    fates = json.loads((whole / "audit.json").read_text())["versions"].values()
+    # The race's losers, cancelled or not, are dropped by the rule; nothing here is the machine's fault.
+    assert sum(fate["masked"] for fate in fates) == 0
+    assert (sum(fate["dropped"] for fate in fates) > 0) == (admission.get("leftovers") == "cancel")
 
     # The same completions, interrupted by a signal in the middle of three batches.
     parts = tmp_path / "parts"
@@ -154,7 +158,7 @@ def command(*arguments: str) -> subprocess.Popen[str]:
 
 
 def wait_for_updates(run: Path, count: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (run / "metrics.jsonl").is_file() or len((run / "metrics.jsonl").read_bytes().splitlines()) < count:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -176,7 +180,7 @@ def test_a_killed_run_loses_no_finished_execution(bandit_config: TrainConfig, tm
     with (run / "samples.jsonl").open("ab") as samples:
         samples.write(b'{"ticket": 9')  # what a kill in the middle of a write leaves
     again = command("--resume", str(run))
-    _, errors = again.communicate(timeout=120)
+    _, errors = again.communicate(timeout=300)
     assert again.returncode == 0, errors
     after = lines(run / "metrics.jsonl")
     assert [row["update"] for row in after] == list(range(40))
@@ -196,7 +200,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(bandit_config: TrainConfig, tmp_path
     process = command("--config", str(file))
     wait_for_updates(run, 3, process)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert errors == ""
     assert f"Continue with --resume {run}" in output
@@ -247,7 +251,7 @@ def test_a_stuck_computation_ends_the_process(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert result.returncode == Stages.EXIT_CODE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from mle_gym.pool import StepResult
 from tests.trainers.bandit import Bandit
 from trainers.common.audit import Audit
 from trainers.common.checkpoint import Checkpoints, restore_random
-from trainers.common.config import GenerationConfig
+from trainers.common.config import ConfigError, GenerationConfig, TrainConfig
 from trainers.common.jsonlines import JsonLines, plain, write_json
 from trainers.common.policy import Policy
 from trainers.common.replay import Diverged, Replay, group_by_recv
@@ -126,6 +127,35 @@ def record(ticket: int, env: int, response: str, recv: int, received: int, **mor
         "next_obs": "again",
         **more,
     }
+
+
+def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = Policy.load(tiny_folder, device="cpu")
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.save(3, policy, {"value": 1})
+
+    def killed(path: Path, **options: object) -> None:
+        if Path(path).exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.save(3, policy, {"value": 2})
+    newest = checkpoints.latest()
+    assert newest is not None
+    assert Checkpoints.load(newest)["value"] == 2
+
+
+def test_a_second_run_leaves_the_first_ones_configuration(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path / "run", TrainConfig(seed=1))
+    with pytest.raises(ConfigError, match="Another process"):
+        RunFolder.create(tmp_path / "run", TrainConfig(seed=2))
+    first.close()
+    again, config = RunFolder.open(tmp_path / "run")
+    again.close()
+    assert config.seed == 1
 
 
 def test_a_replay_answers_then_hands_over() -> None:

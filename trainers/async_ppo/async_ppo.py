@@ -235,12 +235,14 @@ class AsyncTrainer:
     def _complete(self, sample: Sample) -> None:
         self.stages.beat()
         self._ran += sample.duration
+        lost = sample.ticket in self.admission.late
         kept = self.admission.complete(sample.ticket, valid=sample.reward_valid)
         if kept:
             self.audit.finish(sample.ticket, sample.duration, "waiting")
         else:
             self.rollout.pop([sample.ticket])
-            self.audit.finish(sample.ticket, sample.duration, "dropped" if sample.reward_valid else "masked")
+            # A loser of the race that was cancelled is no failure of the machine: the audit is there to show it.
+            self.audit.finish(sample.ticket, sample.duration, "dropped" if lost or sample.reward_valid else "masked")
         if sample.reward_valid:
             self.failures = 0
             self._keep_best(sample)

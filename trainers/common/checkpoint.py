@@ -39,7 +39,7 @@ class Checkpoints:
 
     def latest(self) -> Path | None:
         """Folder of the newest complete checkpoint."""
-        found = sorted(path for path in self.folder.iterdir() if path.name.isdigit())
+        found = self._complete()
         return found[-1] if found else None
 
     def save(self, number: int, policy: Policy, state: Mapping[str, Any]) -> Path:
@@ -63,12 +63,24 @@ class Checkpoints:
             if path.is_file():
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
-        if final.exists():
-            shutil.rmtree(final)
+        # Folders are only ever renamed into and out of their places: a kill leaves no half of one under its number.
+        aside = self._set_aside([final] if final.exists() else [])
         os.replace(part, final)
-        for old in sorted(path for path in self.folder.iterdir() if path.name.isdigit())[: -self.keep]:
-            shutil.rmtree(old)
+        aside += self._set_aside(self._complete()[: -self.keep])
+        for folder in aside:
+            shutil.rmtree(folder)
         return final
+
+    def _complete(self) -> list[Path]:
+        """Folders of complete checkpoints, oldest first."""
+        return sorted(path for path in self.folder.iterdir() if path.name.isdigit())
+
+    def _set_aside(self, folders: list[Path]) -> list[Path]:
+        moved = [self.folder / f".{folder.name}.old" for folder in folders]
+        for folder, aside in zip(folders, moved, strict=True):
+            shutil.rmtree(aside, ignore_errors=True)
+            os.replace(folder, aside)
+        return moved
 
     @staticmethod
     def load(folder: Path) -> dict[str, Any]:
@@ -81,7 +93,7 @@ class Checkpoints:
 
 def random_state() -> dict[str, Any]:
     """State of every global random generator: python, numpy, torch, CUDA."""
-    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # type: ignore[misc]
+    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     state: dict[str, Any] = {
         "python": list(random.getstate()),
         "numpy": [str(name), np.asarray(keys).tolist(), int(position), int(has_gauss), float(gauss)],

@@ -32,7 +32,10 @@ class JsonLines:
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records in one write; nan and infinity become null."""
         text = "".join(json.dumps(plain(record), ensure_ascii=False, allow_nan=False) + "\n" for record in records)
-        self._file.write(text.encode("utf-8", errors="replace"))
+        rest = memoryview(text.encode("utf-8", errors="replace"))
+        while rest:
+            # An unbuffered write may be short: near a full disk, and always beyond 2 GiB.
+            rest = rest[self._file.write(rest) :]
 
     def read(self) -> list[dict[str, Any]]:
         """Every record."""
@@ -45,6 +48,7 @@ class JsonLines:
         new.unlink(missing_ok=True)
         other = JsonLines(new)
         other.append(records)
+        other.sync()
         other.close()
         self._file.close()
         os.replace(new, self.path)

@@ -64,8 +64,10 @@ class RunFolder:
         """
         cls.check_new(path)
         path.mkdir(parents=True, exist_ok=True)
+        # The lock comes first, so that a second run of the same name cannot write over the first one's configuration.
+        run = cls(path)
         (path / "config.toml").write_text(config.to_toml(), encoding="utf-8")
-        return cls(path)
+        return run
 
     @classmethod
     def open(cls, path: Path) -> tuple[RunFolder, TrainConfig]:
@@ -120,6 +122,9 @@ class RunFolder:
         """Keep the program, the submission and the record of a task's best sample so far."""
         folder = self.best_folder(sample.task)
         folder.mkdir(parents=True, exist_ok=True)
+        # The record goes first and comes back last: whoever reads it finds the files that belong to it.
+        for name in ("sample.json", "submission.csv"):
+            (folder / name).unlink(missing_ok=True)
         program, submission = str(sample.info.get("program", "")), str(sample.info.get("submission_path", ""))
         (folder / "program.py").write_text(program, encoding="utf-8", errors="replace")
         if submission and Path(submission).is_file():

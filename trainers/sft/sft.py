@@ -35,7 +35,7 @@ class SftConfig:
     """Draw and execute new demonstrations first, and write them to the file."""
     scale: float = 1.0
     """With --collect: how many demonstrations, relative to the shipped number."""
-    updates: int = 320
+    updates: int = 440
     """Optimiser steps."""
     batch_size: int = 16
     """Demonstrations in a step."""
