@@ -17,7 +17,7 @@ import time
 import traceback
 from typing import Any, NoReturn
 
-from . import namespaces, syscalls, users, wire, zygote
+from . import copies, namespaces, syscalls, users, wire, zygote
 from .supervisor import Run, Surroundings
 
 __all__ = ["main"]
@@ -61,14 +61,22 @@ def main(control_fd: int, tier: str, warm: bool) -> NoReturn:
             surroundings.zygote.close()
             zygote.main(ours)
         ours.close()
+        surroundings.packages = _packages(surroundings)  # while the warm process imports
         ready.update(zygote.receive_ready(surroundings.zygote))
     elif warm:
         ready.update(zygote.import_libraries())
+    if isolated and not surroundings.packages:
+        surroundings.packages = _packages(surroundings)
     surroundings.loaded = ready.pop("loaded", [])
     gc.collect()
     gc.freeze()
     wire.send(control, ready)
     _serve(control, surroundings)
+
+
+def _packages(surroundings: Surroundings) -> list[str]:
+    assert surroundings.layout is not None
+    return copies.package_folders(bind.source for bind in surroundings.layout.binds)
 
 
 def _tight_packages(library: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import launcher
+from . import copies, launcher
 from .base import Execution, ExecutionTiming, Limits, Program, Reached, SandboxUnavailable, Status
 from .cores import CoreLease
 
@@ -110,6 +110,7 @@ class Runner:
             if not os.path.exists(real):
                 raise ValueError(f"files[{name!r}]={path} does not exist.")
             sources[name] = (real, _is_private(real))
+        masked, tails = _expand_hidden(hidden)
         return {
             "program": {
                 "source": program.source,
@@ -124,7 +125,8 @@ class Runner:
             },
             "disk_in_memory": self.disk_in_memory(limits),
             "files": sources,
-            "hidden": _expand_hidden(hidden),
+            "hidden": masked,
+            "hidden_tails": tails,
             "protected": [os.path.realpath(os.environ.get("MLE_GYM_DATA") or os.path.expanduser("~/.cache/mle_gym"))],
             "artifacts_dir": os.path.abspath(artifacts_dir),
             "collect": list(collect),
@@ -217,18 +219,18 @@ def _is_plain(name: str) -> bool:
     return bool(name) and "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
 
 
-def _expand_hidden(hidden: tuple[Path, ...]) -> list[str]:
-    """Resolve the paths; a hidden module's byte code is hidden with it."""
-    found: dict[str, None] = {}
+def _expand_hidden(hidden: tuple[Path, ...]) -> tuple[list[str], list[str]]:
+    """Resolve the paths, and tell where in their package folders they lie."""
+    reals: dict[str, None] = {}
+    tails: dict[str, None] = {}
     for path in hidden:
         real = os.path.realpath(path)
-        found[real] = None
-        folder, name = os.path.split(real)
-        stem, extension = os.path.splitext(name)
-        cache = Path(folder, "__pycache__")
-        if extension == ".py" and cache.is_dir():
-            found.update(dict.fromkeys(str(p) for p in cache.iterdir() if p.name.startswith(f"{stem}.")))
-    return list(found)
+        reals.update(dict.fromkeys(copies.with_byte_code(real)))
+        # Some installers link packages to a store, so that only the path as given names the package folder.
+        for spelling in (os.path.abspath(path), real):
+            if tail := copies.within_packages(spelling):
+                tails[tail] = None
+    return list(reals), list(tails)
 
 
 def _private_packages(path: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import init, meters, namespaces, plan, program, saferead, syscalls, users, verdict, wire, zygote
+from . import copies, init, meters, namespaces, plan, program, saferead, syscalls, users, verdict, wire, zygote
 from .capture import Capture
 
 __all__ = ["Run", "Surroundings"]
@@ -39,6 +39,8 @@ class Surroundings:
     zygote_pid: int = -1
     loaded: list[str] = field(default_factory=list)
     """Resolved files of the modules that the warm process has imported."""
+    packages: list[str] = field(default_factory=list)
+    """Resolved package folders that programs can see."""
 
 
 class Run:
@@ -56,7 +58,8 @@ class Run:
         self.layout = around.layout
         self.isolated = around.layout is not None
         # A module that was imported before the mask existed would show what the mask hides.
-        hidden = request["hidden"]
+        hidden = copies.every_copy(request["hidden"], request["hidden_tails"], around.packages)
+        request["hidden"] = hidden
         seen = any(path == h or path.startswith(h + "/") for h in hidden for path in around.loaded)
         request["warm"] = around.warm and not seen
         self.zygote = around.zygote if request["warm"] else None

@@ -16,9 +16,9 @@ from textwrap import dedent
 import pytest
 
 import mle_gym
-from mle_gym.sandbox import LocalSandbox, Status
+from mle_gym.sandbox import LocalSandbox, SandboxUnavailable, Status
 
-from .conftest import RunProgram
+from .conftest import RunProgram, runner
 
 SECRET = "secret-of-the-trainer"
 
@@ -335,6 +335,32 @@ def test_hidden_module_is_not_served_from_memory(run: RunProgram) -> None:
     assert (hidden.stdout, hidden.warm) == ("PermissionError\n", False)
 
 
+def test_hidden_in_every_package_folder(tmp_path: Path) -> None:
+    """Labels of a package that the programs' interpreter, a virtual environment, has as well."""
+    import sklearn.datasets
+
+    base = Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}")
+    subprocess.run([base, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (packages,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
+    tail = Path("sklearn", "datasets", "data", "iris.csv")
+    (packages / tail).parent.mkdir(parents=True)
+    (packages / tail).write_text("labels")
+    (packages / "shown.txt").write_text("shown")
+    source = f"""
+        print(open({str(packages / "shown.txt")!r}).read())
+        print(open({str(packages / tail)!r}).read())
+        """
+    try:
+        sandbox = LocalSandbox(python=tmp_path / "env" / "bin" / "python", warm=False)
+    except SandboxUnavailable as error:
+        pytest.skip(f"this machine cannot isolate programs: {error}")
+    with sandbox:
+        run = runner(sandbox, tmp_path / "artifacts")
+        assert run(source).stdout == "shown\nlabels\n"
+        hidden = run(source, hidden=(Path(sklearn.datasets.__file__).parent / "data" / "iris.csv",))
+    assert (hidden.stdout, hidden.stderr.count("PermissionError")) == ("shown\n", 1)
+
+
 def test_hidden_in_the_input(run: RunProgram, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     (shown / "below").mkdir(parents=True)
@@ -348,8 +374,6 @@ def test_hidden_in_the_input(run: RunProgram, tmp_path: Path) -> None:
 
 
 def test_hidden_that_cannot_be_masked_is_refused(run: RunProgram, tmp_path: Path) -> None:
-    from mle_gym.sandbox import SandboxUnavailable
-
     (tmp_path / "shown").mkdir()
     with pytest.raises(SandboxUnavailable, match="must stay hidden but holds"):
         run("", files={"input": tmp_path / "shown"}, hidden=(tmp_path,))

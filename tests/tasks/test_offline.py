@@ -209,6 +209,14 @@ def test_scikit_learn_file_is_hidden(data_dir: Path) -> None:
     assert file in offline("breast-cancer").load(data_dir=data_dir).source_paths
 
 
+def test_a_collection_only_other_interpreters_have_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sklearn
+
+    monkeypatch.setattr("mle_gym.tasks.offline.sources._COLLECTIONS", {"not_installed_here": "_data"})
+    hidden = hidden_paths(offline("breast-cancer").origin)
+    assert Path(sklearn.__file__).parents[1] / "not_installed_here" / "_data" in hidden
+
+
 @pytest.mark.parametrize(
     ("package", "task", "block"),
     [

@@ -68,14 +68,15 @@ class Source:
 
 
 def hidden_paths(source: Source) -> tuple[Path, ...]:
-    """Return every host path that programs must not read: the source's files and every data collection."""
+    """Return every host path that programs must not read: the source's files and every data collection.
+
+    A collection that is not installed here is named at the place where it would be, because programs may run in an
+    interpreter that has it: the sandbox hides the same place in every package folder that they can see.
+    """
     paths = list(source.paths())
     folder = _package_dir(source.package)
     assert folder is not None  # or paths() had raised
-    paths += [place for name in source.copies if (place := folder / name).exists()]
-    for package, name in _COLLECTIONS.items():
-        folder = _package_dir(package)
-        if folder is not None and (folder / name).exists():
-            paths.append(folder / name)
+    paths += [folder / name for name in source.copies]
+    paths += [(_package_dir(package) or folder.parent / package) / name for package, name in _COLLECTIONS.items()]
     # A file inside a hidden folder needs no entry of its own.
     return tuple(path for path in dict.fromkeys(paths) if not any(other in path.parents for other in paths))
