@@ -17,6 +17,7 @@ Workers are threads: a program runs in a process of its own, so a thread only wa
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -106,6 +107,8 @@ class EnvPool:
         self._workers: set[threading.Thread] = set()
         self._tickets = 0
         self._closed = False
+        # A thread inherits the cores of whoever starts it, and recv may be called by one that is pinned.
+        self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
         self._envs: list[gym.Env[Any, Any] | None] = []
         try:
             self._envs.extend(self._build(index) for index in range(len(specs)))
@@ -301,6 +304,8 @@ class EnvPool:
     def _work(self) -> None:
         me = threading.current_thread()
         try:
+            if self._cores is not None:
+                os.sched_setaffinity(0, self._cores)
             while self._work_once(me):
                 pass
         except BaseException:

@@ -408,3 +408,26 @@ def test_many_threads_may_use_one_pool(pool_of: Build) -> None:
         thread.join(60)
     assert Counter(result.env_index for result in done) == dict.fromkeys(range(8), 20)
     assert len({result.ticket for result in done}) == 160
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be pinned here")
+def test_a_replaced_worker_is_not_pinned_with_the_caller(pool_of: Build) -> None:
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("needs two cores")
+    pool = pool_of([Scripted], slots=1, patience=0.2)
+    pool.reset()
+    blocked = threading.Event()
+    ticket = pool.send(0, blocked.wait)
+    while pool._jobs[0] is None or pool._jobs[0].worker is None:
+        time.sleep(0.01)
+    os.sched_setaffinity(0, {min(before)})  # as a learner does with its own core
+    try:
+        assert pool.cancel(ticket)
+        assert [result.info["outcome"] for result in pool.recv(timeout=10.0)] == ["cancelled"]
+        pool.send(0, lambda: sorted(os.sched_getaffinity(0)))
+        (result,) = pool.recv(timeout=10.0)
+        assert result.obs.startswith(str(sorted(before)))
+    finally:
+        os.sched_setaffinity(0, before)
+        blocked.set()
