@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,8 @@ from typing import Self
 __all__ = ["CoreLease", "available_cores"]
 
 _POLL, _LINE_POLL = 0.005, 0.05
+_PATIENCE, _MOST_PATIENCE, _PAUSE = 2.0, 60.0, 0.05
+"""Seconds that one wish collects cores before it lets others by, at first and at most; and how long it stands back."""
 _WARN_AFTER = 60.0
 _ROOT = "/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()
 """Not $TMPDIR, which may differ between processes that must see each other."""
@@ -60,6 +63,8 @@ class CoreLease:
     ) -> CoreLease:
         """Wait for ``count`` exclusive cores, first come first served within this process.
 
+        A wish that is not met for some seconds gives its place up to those behind it and tries again.
+
         Args:
             count: Cores wanted; 0 gives an empty lease at once.
             cancel: Ends the wait when set.
@@ -81,37 +86,53 @@ class CoreLease:
             late = timeout is not None and time.monotonic() - begun >= timeout
             return late or any(flag is not None and flag.is_set() for flag in (cancel, closing))
 
+        patience = _PATIENCE
+        while True:
+            with _turn(count, over):
+                lease = cls._gather(count, over, patience)
+                while lease is None and not over() and not _smaller_wish(count):
+                    warned = warned or _warn(count, time.monotonic() - begun)
+                    time.sleep(_PAUSE)  # only other processes are let by
+                    lease = cls._gather(count, over, patience)
+            if lease is not None:
+                return lease
+            waited = time.monotonic() - begun
+            if over():
+                raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
+            warned = warned or _warn(count, waited)
+            # Longer each time, so that programs that take long are outlasted; the pause lets smaller wishes by.
+            patience = min(2 * patience, _MOST_PATIENCE)
+            time.sleep(_PAUSE)
+
+    @classmethod
+    def _gather(cls, count: int, over: Callable[[], bool], patience: float) -> CoreLease | None:
+        """Collect free cores as they come; None, and all of them free again, once ``over`` or out of patience.
+
+        One process at a time collects, so a wish for many is not starved by many wishes for one. Out of patience it
+        lets go, because what it waits for may be kept for good, by a learner say, and others need what it holds.
+        """
         cores: list[int] = []
         descriptors: list[int] = []
-        with _turn(over):
-            # One process at a time gathers cores, so a wish for many is not starved by many wishes for one.
-            turn = None
-            try:
-                while len(cores) < count:
-                    turn = turn if turn is not None else _lock("turn")
-                    for core in available_cores() if turn is not None else ():
-                        fd = _lock(str(core)) if len(cores) < count and core not in cores else None
-                        if fd is not None:
-                            cores.append(core)
-                            descriptors.append(fd)
-                    if len(cores) < count:
-                        waited = time.monotonic() - begun
-                        if over():
-                            raise TimeoutError(f"no {count} free cores after {waited:.1f} s.")
-                        if waited > _WARN_AFTER and not warned:
-                            warned = True
-                            _log.warning(
-                                "waiting for %d free cores since %.0f s; other leases hold them", count, waited
-                            )
-                        time.sleep(_POLL)
-            except BaseException:
-                for fd in descriptors:
-                    os.close(fd)
-                raise
-            finally:
-                if turn is not None:
-                    os.close(turn)
-        return cls(tuple(sorted(cores)), tuple(descriptors))
+        turn, since = None, 0.0
+        try:
+            while True:
+                if turn is None:
+                    turn, since = _lock("turn"), time.monotonic()
+                for core in available_cores() if turn is not None else ():
+                    fd = _lock(str(core)) if len(cores) < count and core not in cores else None
+                    if fd is not None:
+                        cores.append(core)
+                        descriptors.append(fd)
+                if len(cores) == count:
+                    lease = cls(tuple(sorted(cores)), tuple(descriptors))
+                    descriptors = []
+                    return lease
+                if over() or (turn is not None and time.monotonic() - since >= patience):
+                    return None
+                time.sleep(_POLL)
+        finally:
+            for fd in descriptors if turn is None else (*descriptors, turn):
+                os.close(fd)
 
     @classmethod
     def reserve(cls, count: int, *, leave: int = 1) -> CoreLease:
@@ -158,14 +179,21 @@ class CoreLease:
 
 
 _leases: weakref.WeakSet[CoreLease] = weakref.WeakSet()
-_queue: deque[object] = deque()
+
+
+@dataclass(frozen=True, eq=False)
+class _Wish:
+    count: int
+
+
+_queue: deque[_Wish] = deque()
 _changed = threading.Condition()
 
 
 @contextlib.contextmanager
-def _turn(over: Callable[[], bool]) -> Iterator[None]:
+def _turn(count: int, over: Callable[[], bool]) -> Iterator[None]:
     """Stand in this process's line for cores; the body runs at its head."""
-    ticket = object()
+    ticket = _Wish(count)
     with _changed:
         _queue.append(ticket)
     try:
@@ -182,6 +210,19 @@ def _turn(over: Callable[[], bool]) -> Iterator[None]:
         with _changed:
             _queue.remove(ticket)
             _changed.notify_all()
+
+
+def _warn(count: int, waited: float) -> bool:
+    """Say that a wait is long, once it is; whether that was said."""
+    if waited > _WARN_AFTER:
+        _log.warning("waiting for %d free cores since %.0f s; other leases hold them", count, waited)
+    return waited > _WARN_AFTER
+
+
+def _smaller_wish(count: int) -> bool:
+    """Whether somebody in the line wants fewer cores, and so may get them where this wish does not."""
+    with _changed:
+        return any(wish.count < count for wish in _queue)
 
 
 def _folder() -> Path:

@@ -84,6 +84,42 @@ def test_first_come_first_served(own_folder: Path) -> None:
     assert order == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same process", "another process"])
+def test_a_wish_that_cannot_be_met_blocks_nobody(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    monkeypatch.setattr(cores, "available_cores", lambda: [0, 1])
+    monkeypatch.setattr(cores, "_PATIENCE", 0.1)
+    monkeypatch.setattr(cores, "_MOST_PATIENCE", 0.2)
+    learner = CoreLease.reserve(1)
+    assert learner.cores == (0,)
+    got: list[tuple[int, ...]] = []
+
+    def wish_for_two() -> None:
+        with CoreLease.acquire(2, timeout=60.0) as both:
+            got.append(both.cores)
+
+    wish = threading.Thread(target=wish_for_two)
+    wish.start()
+    time.sleep(0.05)
+    if elsewhere:
+        script = (
+            "from pathlib import Path\nfrom mle_gym.sandbox import CoreLease, cores\n"
+            f"cores._folder = lambda: Path({str(own_folder)!r})\ncores.available_cores = lambda: [0, 1]\n"
+            "print(CoreLease.acquire(1, timeout=30.0).cores)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout == "(1,)\n"
+    else:
+        for _ in range(3):
+            with CoreLease.acquire(1, timeout=10.0) as one:
+                assert one.cores == (1,)
+    assert got == []
+    learner.release()
+    wish.join(timeout=10.0)
+    assert got == [(0, 1)]
+
+
 def test_reserve_leaves_a_core(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "available_cores", lambda: [0, 1, 2])
     with CoreLease.reserve(8) as most:
