@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mle_gym import cli
 from trainers.common.config import ConfigError, TrainConfig, load_config
 from trainers.common.schema import build, to_toml
 
@@ -139,27 +140,33 @@ BANDIT = "tests.trainers.bandit:Bandit-v0"
         (["--env.ids", BANDIT, "--policy.device", "gpu"], "policy.device must be auto, cpu, cuda"),
     ],
 )
-@pytest.mark.slow
 def test_the_command_says_one_sentence(
-    arguments: list[str], message: str, tiny_folder: Path, request: pytest.FixtureRequest
+    arguments: list[str],
+    message: str,
+    tiny_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     if "--env.ids" in arguments and "--policy.name" not in arguments:
         arguments = [*arguments, "--policy.name", str(tiny_folder)]
-    result = train(*arguments)
-    assert result.returncode == 2, result.stderr
-    assert message in result.stderr
-    assert result.stderr.startswith("mle-gym: ")
-    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
-    assert result.stdout == ""
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["train", *arguments]) == 2
+    output, errors = capfd.readouterr()
+    assert message in errors
+    assert errors.startswith("mle-gym: ")
+    assert len(errors.strip().splitlines()) == 1, errors
+    assert output == ""
 
 
-def test_two_mistakes_through_the_command() -> None:
-    """The fast part of the test above."""
-    for arguments, message in (
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["--set", "schedule.update=3"], "did you mean 'updates'"),
-        (["--resume", "no/run"], "is not a run folder"),
-    ):
-        result = train(*arguments)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert message in result.stderr
-        assert len(result.stderr.strip().splitlines()) == 1
+        (["--env.ids", BANDIT, "--policy.name", "./no/model"], "There is no folder no/model"),
+    ],
+)
+def test_a_process_of_its_own_exits_with_2(arguments: list[str], message: str) -> None:
+    result = train(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1, result.stderr

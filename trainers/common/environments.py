@@ -57,7 +57,7 @@ class Environments:
                 env.reset(seed=0)
                 env.close()
             except (TypeError, ValueError, AttributeError) as error:
-                raise ConfigError(f"{env_id} cannot be made with these env settings: {error}") from error
+                raise ConfigError(f"{env_id} cannot be made with these env.kwargs: {error}") from error
 
     def factories(self, copies: int) -> list[Callable[[], gym.Env[Any, Any]]]:
         """Functions that make ``copies`` environments of each id, grouped by id in the configured order."""
