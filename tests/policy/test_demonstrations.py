@@ -107,7 +107,7 @@ def test_shipped_scores_are_earned_again() -> None:
     steady = ("discriminant analysis", "naive Bayes", "linear regression", "ridge")
     shipped = [d for d in demos.load() if d.family in steady and "train_test_split" not in d.program]
     for d in random.Random(0).sample(shipped, 6):
-        env = gym.make(d.task)
+        env = gym.make(d.task, cores=0)
         env.reset(seed=0)
         info = env.step(d.response)[4]
         assert info["outcome"] == "scored", info["message"]
@@ -166,7 +166,7 @@ def test_a_renamed_program_does_the_same_to_the_renamed_table(
 
 def test_collect_executes_and_keeps_only_what_scores() -> None:
     lines: list[str] = []
-    found = demos.collect({"concrete-strength": 3}, seed=1, report=lines.append)
+    found = demos.collect({"concrete-strength": 3}, seed=1, env_kwargs={"cores": 0}, report=lines.append)
     assert len(found) == 3
     for d in found:
         assert d.task == "mle_gym/concrete-strength-v0"

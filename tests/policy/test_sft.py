@@ -141,7 +141,7 @@ def test_shipped_model_is_small_and_complete() -> None:
 @pytest.mark.slow
 def test_shipped_model_starts_where_reinforcement_learning_can() -> None:
     """On the task it never saw: some programs are valid, of several families, from weak to strong."""
-    result = evaluate(_shipped(), "mle_gym/credit-default-v0", 64, seed=5, env_kwargs={"token_budget": 130})
+    result = evaluate(_shipped(), "mle_gym/credit-default-v0", 64, seed=5, env_kwargs={"token_budget": 130, "cores": 0})
     assert 0.08 < result.valid_share < 0.5
     assert len(result.families) >= 4
     assert result.scores[0] < 0.7 < result.scores[-1]
@@ -151,7 +151,7 @@ def test_shipped_model_starts_where_reinforcement_learning_can() -> None:
 
 def test_evaluation_counts_real_executions() -> None:
     result = evaluate(
-        _shipped(), "mle_gym/breast-cancer-v0", 4, temperature=0.7, seed=1, env_kwargs={"token_budget": 130}
+        _shipped(), "mle_gym/breast-cancer-v0", 4, temperature=0.7, seed=1, env_kwargs={"token_budget": 130, "cores": 0}
     )
     assert result.programs == 4
     assert sum(result.families.values()) == len(result.scores) == result.outcomes.get("scored", 0)
