@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from mle_gym.instrument.hooks.tracebacks import HIDDEN
+from mle_gym.syntax import parse
 
 __all__ = ["hooks_source", "joined_source"]
 
@@ -54,7 +55,7 @@ def joined_source() -> str:
     folder = Path(__file__).with_name("hooks")
     body: list[ast.stmt] = []
     for name in FILES:
-        tree = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
+        tree = parse((folder / f"{name}.py").read_text(encoding="utf-8"))
         body += _ForMachines().visit(tree).body
     return ast.unparse(ast.Module(body, type_ignores=[])) + "\n"
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mle_gym.syntax import parse
+
 if TYPE_CHECKING:
     from mle_gym.tasks.task import TaskData
 
@@ -55,7 +57,7 @@ def parse_program(source: str) -> ast.Module | None:
     # A permanent filter, narrow and put in front: warnings.catch_warnings would swap the filters of all threads.
     warnings.filterwarnings("ignore", module=_FILE)
     try:
-        return ast.parse(source, _FILE)
+        return parse(source, _FILE)
     except _NO_PROGRAM:
         return None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 
+from mle_gym.syntax import parse
+
 __all__ = ["family"]
 
 _MODULES = {
@@ -50,7 +52,7 @@ def family(source: str) -> str:
         with warnings.catch_warnings():
             # A program's own odd escapes are no business of whoever reads it.
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     names = _imported(tree)
