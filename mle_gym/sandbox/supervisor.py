@@ -6,6 +6,8 @@ end is its lifeline: when the caller dies, the run dies.
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import re
 import select
@@ -25,6 +27,9 @@ __all__ = ["Run", "Surroundings"]
 _MAX_MILESTONES, _MILESTONE = 64, re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 _MAX_REPORTS = 4096
 _KILL_GRACE, _DISK_POLL = 2.0, 0.25
+
+_TRANSIENT = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC)
+"""What a full machine answers to a fork or a new namespace; it may have room a moment later."""
 
 
 @dataclass
@@ -92,6 +97,9 @@ class Run:
             try:
                 pid = self._fork()
             except OSError as error:
+                if error.errno in _TRANSIENT and not _forbidden():
+                    self._send(lost=f"the kernel has no room for a new process ({error.strerror})")
+                    return
                 raise namespaces.Refused(f"the kernel gives no new namespaces ({error.strerror})") from error
             if pid == 0:
                 for fd in (out, err):
@@ -403,6 +411,15 @@ class Run:
             at = self.milestones.get("wrote_submission", (self.end - self.start, ""))[0]
             self.milestones["wrote_submission"] = (at, "kernel")
         os.close(fd)
+
+
+def _forbidden() -> bool:
+    """Whether a limit of 0 namespaces, which the kernel reports as if the machine were full, is why there are none."""
+    for path in glob.glob("/proc/sys/user/max_*_namespaces"):
+        with open(path, encoding="ascii") as file:
+            if file.read().strip() == "0":
+                return True
+    return False
 
 
 def _receive(sock: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
