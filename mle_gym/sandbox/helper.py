@@ -141,7 +141,10 @@ def _supervise(parent: int, run: int, inherited: tuple[int, ...], surroundings: 
         for fd in pidfds:
             os.close(fd)
         request = wire.receive(caller)
-        if request is not None:
+        if request is not None and "ping" in request:
+            _ping(surroundings.zygote)
+            wire.send(caller, {"type": "pong"})
+        elif request is not None:
             Run(caller, request, surroundings).execute()
         code = 0
     except BrokenPipeError:
@@ -151,6 +154,18 @@ def _supervise(parent: int, run: int, inherited: tuple[int, ...], surroundings: 
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _ping(warm: socket.socket | None) -> None:
+    """Return once the warm process has answered; the caller bounds the wait."""
+    if warm is None:
+        return
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            socket.send_fds(warm, [b"ping"], [theirs.fileno()])
+        if not ours.recv(1):
+            raise OSError("the warm process was killed")
 
 
 def _leave(zygote_pid: int) -> NoReturn:

@@ -162,25 +162,47 @@ class WarmProcess:
         ours, theirs = socket.socketpair()
         _sockets.add(ours)
         active.add(ours)
+        process = None
         try:
-            with theirs, self._lock:
-                if self._control is None:
-                    raise Lost("the warm process was closed", started=False)
-                try:
-                    socket.send_fds(self._control, [b"r"], [theirs.fileno()])
-                except OSError as error:
-                    self._end()
-                    raise Lost("the warm process was killed", started=False) from error
+            process = self._hand_over(theirs)
             return _converse(ours, request, cancel)
         except Lost as lost:
             complaint = self._last_error()
-            if lost.stuck:
+            if lost.stuck and process is not None and not self._answers():
                 with self._lock:
-                    self._end(kill=True)
+                    if self._process is process:
+                        self._end(kill=True)
             raise Lost(f"{lost}{complaint}", lost.started) from lost
         finally:
             active.discard(ours)
             ours.close()
+
+    def _hand_over(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        """Give the helper one end of a run's socket and close it here; returns the helper's process."""
+        with theirs, self._lock:
+            if self._control is None or self._process is None:
+                raise Lost("the warm process was closed", started=False)
+            try:
+                socket.send_fds(self._control, [b"r"], [theirs.fileno()])
+            except OSError as error:
+                self._end()
+                raise Lost("the warm process was killed", started=False) from error
+            return self._process
+
+    def _answers(self) -> bool:
+        """Whether the helper and the warm process still serve: one slow run must not end those of others."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            ours.settimeout(_HELLO_LIMIT)
+            try:
+                self._hand_over(theirs)
+                wire.send(ours, {"ping": True})
+                greeting, pidfds, _, _ = socket.recv_fds(ours, 1, 1)
+                for fd in pidfds:
+                    os.close(fd)
+                return bool(greeting) and wire.receive(ours) == {"type": "pong"}
+            except (Lost, OSError):
+                return False
 
     def _last_error(self) -> str:
         """What the process last complained about, in brackets."""

@@ -5,6 +5,7 @@ A program is forked from here straight into the pid namespace of its sandbox, an
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -73,7 +74,15 @@ def main(sock: socket.socket) -> NoReturn:
             data, fds, _, _ = socket.recv_fds(sock, 16, 16)
             if not data:
                 os._exit(0)
-            _start(fds, own_pids, running)
+            if data == b"ping":
+                _answer(fds)
+            else:
+                _start(fds, own_pids, running)
+
+
+def _answer(fds: list[int]) -> None:
+    with socket.socket(fileno=fds[0]) as link, contextlib.suppress(BrokenPipeError):  # who asked has given up
+        link.send(b"p")
 
 
 def _start(fds: list[int], own_pids: int, running: dict[int, socket.socket]) -> None:
@@ -98,12 +107,29 @@ def _start(fds: list[int], own_pids: int, running: dict[int, socket.socket]) -> 
     for fd in fds[1:]:
         os.close(fd)
     if pid > 0:
-        pidfd = os.pidfd_open(pid)
-        socket.send_fds(link, [b"p"], [pidfd])
-        os.close(pidfd)
-        running[pid] = link
+        if _announce(link, pid):
+            running[pid] = link
+        else:
+            link.close()
     else:
         link.close()
+
+
+def _announce(link: socket.socket, pid: int) -> bool:
+    """Give the supervisor hold of the program; where it has died, end the program, for nobody else would."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:  # no descriptor left
+        os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+        return False
+    try:
+        socket.send_fds(link, [b"p"], [pidfd])
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        return False
+    finally:
+        os.close(pidfd)
+    return True
 
 
 def _join(link: socket.socket, streams: program.Streams, namespaces: list[int]) -> NoReturn:

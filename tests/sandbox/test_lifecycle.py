@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,19 @@ from typing import Any
 
 import pytest
 
-from mle_gym.sandbox import Execution, Limits, LocalSandbox, Program, Status, launcher, meters
+from mle_gym.sandbox import (
+    Execution,
+    Limits,
+    LocalSandbox,
+    Program,
+    Status,
+    launcher,
+    meters,
+    namespaces,
+    supervisor,
+    wire,
+    zygote,
+)
 
 from .conftest import RunProgram
 
@@ -211,6 +225,68 @@ def test_stopped_helper_does_not_hang_the_caller(tmp_path: Path, monkeypatch: py
         os.kill(children(helper(sandbox))[0], signal.SIGSTOP)
         result = sandbox.run(Program("print(1)"), files={}, limits=Limits(cores=0), artifacts_dir=tmp_path)
         assert (result.status, result.stdout) == (Status.OK, "1\n")
+
+
+def test_one_slow_setup_ends_no_other_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalSandbox() as sandbox:
+        pid = helper(sandbox)
+        future = in_background(sandbox, tmp_path, "import time; time.sleep(3); print('through')")
+        wait_for(lambda: len(below(pid)) > 3)
+        time.sleep(0.5)
+        monkeypatch.setattr(launcher, "_SETUP_LIMIT", 0.001)
+        (tmp_path / "late").mkdir()
+        late = sandbox.run(Program("print(1)"), files={}, limits=Limits(cores=0), artifacts_dir=tmp_path / "late")
+        assert late.status is Status.INFRASTRUCTURE_ERROR
+        assert "took too long to build the sandbox" in late.message
+        result: Execution = future.result(timeout=20)
+        assert (result.status, result.stdout) == (Status.OK, "through\n")
+        assert helper(sandbox) == pid
+
+
+def test_stopped_warm_process_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalSandbox() as sandbox:
+        first = children(helper(sandbox))[0]
+        zygote = children(first)[0]
+        monkeypatch.setattr(launcher, "_SETUP_LIMIT", 1.0)
+        monkeypatch.setattr(launcher, "_HELLO_LIMIT", 3.0)
+        os.kill(zygote, signal.SIGSTOP)
+        sandbox.run(Program("print(1)"), files={}, limits=Limits(cores=0), artifacts_dir=tmp_path)
+        monkeypatch.undo()
+        again = sandbox.run(Program("print(1)"), files={}, limits=Limits(cores=0), artifacts_dir=tmp_path)
+        assert (again.status, again.stdout, again.warm) == (Status.OK, "1\n", True)
+        wait_for(lambda: not alive([first, zygote]))
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EPERM])
+def test_a_full_machine_is_not_a_forbidding_one(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork(run: supervisor.Run) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(supervisor.Run, "_fork", fork)
+    monkeypatch.setattr(supervisor.plan, "complete", lambda request, isolated: None)
+    monkeypatch.setattr(supervisor.plan, "root_spec", lambda request, layout, user: None)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        request: dict[str, Any] = {"hidden": [], "hidden_tails": [], "scratch": ""}
+        layout = namespaces.Layout()
+        supervisor.Run(theirs, request, supervisor.Surroundings(warm=False, layout=layout)).execute()
+        told = wire.receive(ours)
+    assert told is not None
+    assert set(told) == {"type", "unavailable" if number == errno.EPERM else "lost"}
+    assert os.strerror(number) in str(told)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the warm process forks into namespaces")
+def test_warm_process_survives_a_supervisor_that_died() -> None:
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(60)
+        os._exit(0)
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours:
+        assert not zygote._announce(ours, pid)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 
 
 def test_twenty_runs_at_once(warm_sandbox: LocalSandbox, tmp_path: Path) -> None:
