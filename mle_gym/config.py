@@ -33,8 +33,8 @@ class EnvConfig:
     size: str | None = None
     sandbox: str = "local"
     python: str | None = None
-    cores: int = 1
-    gpus: int = 0
+    cores: int | None = None
+    gpus: int | None = None
     memory_mb: int | None = None
     time_limit: float | None = None
     allow_unsafe: bool = False
@@ -65,8 +65,9 @@ class EnvConfig:
         if isinstance(self.require, str) or not all(isinstance(x, str) for x in self.require):
             raise TypeError(f"require={self.require!r} has to be a list of names, for example ['network', 'memory'].")
         object.__setattr__(self, "require", tuple(self.require))
-        _whole("cores", self.cores, 0)
-        _whole("gpus", self.gpus, 0)
+        for name in ("cores", "gpus"):
+            if getattr(self, name) is not None:
+                _whole(name, getattr(self, name), 0)
         _whole("max_steps", self.max_steps, 1)
         _whole("token_budget", self.token_budget, MIN_TOKEN_BUDGET)
         if characters(self.token_budget) > MAX_LENGTH:
@@ -84,7 +85,9 @@ class EnvConfig:
         suggested, default = task.limits, Limits()
         time = self.time_limit if self.time_limit is not None else suggested.get("time", default.time)
         memory = self.memory_mb if self.memory_mb is not None else suggested.get("memory_mb", default.memory_mb)
-        return Limits(time=float(time), memory_mb=int(memory), cores=self.cores, gpus=self.gpus)
+        cores = self.cores if self.cores is not None else suggested.get("cores", default.cores)
+        gpus = self.gpus if self.gpus is not None else suggested.get("gpus", default.gpus)
+        return Limits(time=float(time), memory_mb=int(memory), cores=int(cores), gpus=int(gpus))
 
 
 def _text(name: str, value: object) -> str:

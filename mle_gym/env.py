@@ -23,6 +23,7 @@ from mle_gym.rendering import as_text, show
 from mle_gym.response import Response
 from mle_gym.rewards import get_reward
 from mle_gym.sandbox.base import Execution, Status
+from mle_gym.sandbox.cores import available_cores
 from mle_gym.shared import shared_data, shared_instrumenter, shared_sandbox
 from mle_gym.spaces import MAX_LENGTH, Utf8
 from mle_gym.suggest import choose, unknown_argument
@@ -77,13 +78,14 @@ class MLEEnv(gym.Env[str, str]):
 
     Args:
         task: Name of the task; an id has it already.
-        data: ``auto``, ``offline``, ``prepared`` or ``synthetic``.
+        data: ``auto`` or ``offline``, or what else the task has.
         data_dir: Folder of prepared data; by default ``$MLE_GYM_DATA``, else ``~/.cache/mle_gym``.
         size: Size of stand-in data, for tasks that offer several.
-        sandbox: Backend that runs programs: ``local``, ``docker``, ``e2b``, ``ray``.
+        sandbox: Backend that runs programs: ``local``, or the name of an installed plug-in.
         python: Interpreter that runs programs; by default this one.
-        cores: Exclusive cores of a program; 0 shares all cores and spoils durations.
-        gpus: GPUs of a program.
+        cores: Exclusive cores of a program; by default the task's suggestion, else 1. 0 shares all cores and spoils
+            durations.
+        gpus: GPUs of a program; by default the task's suggestion, else 0.
         memory_mb: MiB of a program; by default the task's suggestion, else 2048.
         time_limit: Seconds of a program; by default the task's suggestion, else 60.
         allow_unsafe: Run programs even where this machine cannot confine them.
@@ -132,8 +134,8 @@ class MLEEnv(gym.Env[str, str]):
         size: str | None = None,
         sandbox: str = "local",
         python: str | None = None,
-        cores: int = 1,
-        gpus: int = 0,
+        cores: int | None = None,
+        gpus: int | None = None,
         memory_mb: int | None = None,
         time_limit: float | None = None,
         allow_unsafe: bool = False,
@@ -199,7 +201,7 @@ class MLEEnv(gym.Env[str, str]):
         Raises:
             TaskUnavailable: The task's data cannot be had here.
             ValueError: The task has no such reward split, or lacks what the reward needs; the instrumenter needs a
-                model; there is no such sandbox.
+                model; there is no such sandbox; this machine has fewer cores than a program is to have.
             SandboxUnavailable: A backend other than ``local`` cannot be had here.
         """
         super().reset(seed=seed)
@@ -208,6 +210,11 @@ class MLEEnv(gym.Env[str, str]):
             choose("options key", key, ["previous"])
         if self.instrumenter is None:
             self.instrumenter = shared_instrumenter(self.config.instrumenter)
+        if self.config.sandbox == "local" and self.limits.cores > (total := len(available_cores())):
+            raise ValueError(
+                f"cores={self.limits.cores} for each program of {self.task.name}, but this process may run on {total}; "
+                f"pass cores={total} or fewer."
+            )
         if self.config.sandbox != "local":
             shared_sandbox(self.config)  # A backend elsewhere may be missing or out of reach: say so before any step.
         if self._data is None:

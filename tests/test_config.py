@@ -57,10 +57,13 @@ def test_paths_become_text() -> None:
 
 def test_limits_come_from_arguments_then_the_task_then_defaults() -> None:
     task = get_task("credit-default")
-    suggested = dataclasses.replace(task, limits={"time": 300.0, "memory_mb": 4096})
+    suggested = dataclasses.replace(task, limits={"time": 300.0, "memory_mb": 4096, "cores": 8, "gpus": 1})
     plain = dataclasses.replace(task, limits={})
     assert EnvConfig(time_limit=5, memory_mb=512, cores=2).limits(suggested).time == 5.0
     assert EnvConfig().limits(suggested).memory_mb == 4096
     assert EnvConfig().limits(suggested).time == 300.0
     assert EnvConfig().limits(plain).time == 60.0
     assert EnvConfig(cores=0).limits(plain).cores == 0
+    assert (EnvConfig().limits(suggested).cores, EnvConfig().limits(suggested).gpus) == (8, 1)
+    assert (EnvConfig(cores=0, gpus=0).limits(suggested).cores, EnvConfig(gpus=0).limits(suggested).gpus) == (0, 0)
+    assert (EnvConfig().limits(plain).cores, EnvConfig().limits(plain).gpus) == (1, 0)

@@ -366,3 +366,9 @@ def test_prompt_budget_and_python(make: Make) -> None:
     assert env.step(answer(COPY))[4]["outcome"] == "scored"
     with pytest.raises(ValueError, match="is not a working Python interpreter"):
         make(python="/nonexistent/python").reset()
+
+
+def test_more_cores_than_there_are_is_one_sentence(make: Make) -> None:
+    total = len(os.sched_getaffinity(0))
+    with pytest.raises(ValueError, match=f"may run on {total}; pass cores={total} or fewer"):
+        make(cores=total + 1).reset(seed=0)
