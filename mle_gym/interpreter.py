@@ -13,6 +13,9 @@ from pathlib import Path
 
 __all__ = ["Interpreter"]
 
+LONGEST = 64 * 1024
+"""Bytes of the longest program that is parsed."""
+
 _PACKAGES = {
     "numpy": "numpy",
     "pandas": "pandas",
@@ -67,8 +70,12 @@ class Interpreter:
         """One sentence on why ``source`` is not a Python program; ``""`` when it is one.
 
         The program is compiled, never run, and shows no warning. Text that exhausts the compiler (nesting too deep, a
-        null byte) is a syntax error as well.
+        null byte) is a syntax error as well, and so is a program of more than :data:`LONGEST` bytes: the parser takes
+        time and memory out of proportion for some texts, in the trainer's own process.
         """
+        size = len(source.encode("utf-8", "replace"))
+        if size > LONGEST:
+            return f"The program has {size:,} bytes; at most {LONGEST:,} are parsed."
         if self.version == sys.version_info[:2]:
             return _compile_here(source)
         # Another version has another grammar, so only that interpreter can tell.

@@ -85,3 +85,10 @@ def test_another_version_decides_for_itself(here: Interpreter) -> None:
     assert other.syntax_error("x = 'é'\nx is 1") == ""
     assert other.syntax_error("y = = 2") == "SyntaxError: invalid syntax"
     assert "null bytes" in other.syntax_error("\0")
+
+
+def test_overlong_programs_are_not_parsed() -> None:
+    here = Interpreter.find()
+    assert here.syntax_error("a" + "#" * (2**16 - 1)) == ""
+    assert here.syntax_error("a" + ".a" * 120_000) == "The program has 240,001 bytes; at most 65,536 are parsed."
+    assert here.syntax_error("'" + "\u00e9" * 2**15 + "'").startswith("The program has 65,538 bytes")
