@@ -50,8 +50,17 @@ class MLEVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
 
     @property
     def envs(self) -> tuple[MLEEnv, ...]:
-        """The environments."""
-        return tuple(env for env in self._pool.envs if isinstance(env, MLEEnv))
+        """The environments, each at its index.
+
+        Raises:
+            RuntimeError: One failed and could not be built anew; ``reset`` tries again.
+        """
+        envs = []
+        for index, env in enumerate(self._pool.envs):
+            if not isinstance(env, MLEEnv):
+                raise RuntimeError(f"Environment {index} failed and could not be built anew; call reset().")
+            envs.append(env)
+        return tuple(envs)
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
