@@ -304,8 +304,7 @@ class EnvPool:
     def _work(self) -> None:
         me = threading.current_thread()
         try:
-            if self._cores is not None:
-                os.sched_setaffinity(0, self._cores)
+            self._unpin()
             while self._work_once(me):
                 pass
         except BaseException:
@@ -320,6 +319,14 @@ class EnvPool:
                         self._hand_over(job, Outcome.INFRASTRUCTURE_ERROR, "The worker of this step died.")
                 self._hire()
             _close(*orphans)
+
+    def _unpin(self) -> None:
+        if self._cores is None:
+            return
+        try:
+            os.sched_setaffinity(0, self._cores)
+        except OSError as error:  # the machine has taken these cores away since
+            _logger.warning("A worker stays on the cores %s (%s)", sorted(os.sched_getaffinity(0)), error)
 
     def _work_once(self, me: threading.Thread) -> bool:
         """Take one job and answer it; False when this worker is to end."""
