@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import errno
+import gc
 import importlib.util
 import io
 import json
@@ -55,7 +56,7 @@ def run(job: dict[str, Any], report_fd: int) -> None:
         os._exit(_HOOK_FAILURE)
     _send(channel, {"start": time.monotonic(), "cpu": time.process_time()})
     code = _execute(job["source"], namespace, channel)
-    os._exit(_finish(code))
+    os._exit(_finish(code, namespace))
 
 
 def _send(channel: socket.socket, message: dict[str, Any]) -> None:
@@ -181,11 +182,17 @@ def _limit_hit(error: BaseException) -> str:
     return ""
 
 
-def _finish(code: int) -> int:
-    """Do what the interpreter does on exit, short of freeing every module."""
+def _finish(code: int, namespace: dict[str, Any]) -> int:
+    """Do what the interpreter does on exit, short of freeing every other module."""
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
+        # A file that the program left open is written to its end when its last name goes.
+        if threading.active_count() == 1:  # daemon threads still use the names
+            for name in list(namespace):
+                if name != "__builtins__":
+                    namespace[name] = None
+            gc.collect()
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
     for stream in (sys.stdout, sys.stderr):

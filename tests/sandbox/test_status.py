@@ -289,3 +289,21 @@ def test_closed_sandbox_raises(tmp_path: Path) -> None:
     sandbox.close()
     with pytest.raises(RuntimeError, match="closed"):
         sandbox.run(Program(""), files={}, limits=Limits(), artifacts_dir=tmp_path)
+
+
+@pytest.mark.parametrize("end", ["", "raise ValueError('late')", "raise SystemExit(3)"])
+def test_a_file_left_open_is_written_to_its_end(run: RunProgram, end: str) -> None:
+    result = run(
+        f"""
+        import sys
+        f = open("submission.csv", "w")
+        files = [open("other.csv", "w")]
+        files[0].write("other")
+        f.write("id,y\\n" + "1,2\\n" * 3)
+        {end}
+        """,
+        collect=("submission.csv", "other.csv"),
+    )
+    assert result.artifacts["submission.csv"].read_text() == "id,y\n" + "1,2\n" * 3
+    assert result.artifacts["other.csv"].read_text() == "other"
+    assert result.exit_code == (1 if "Value" in end else 3 if end else 0)
