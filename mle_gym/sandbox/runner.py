@@ -127,7 +127,7 @@ class Runner:
             "files": sources,
             "hidden": masked,
             "hidden_tails": tails,
-            "protected": [os.path.realpath(os.environ.get("MLE_GYM_DATA") or os.path.expanduser("~/.cache/mle_gym"))],
+            "protected": [os.path.realpath(os.path.expanduser(os.environ.get("MLE_GYM_DATA") or "~/.cache/mle_gym"))],
             "artifacts_dir": os.path.abspath(artifacts_dir),
             "collect": list(collect),
             "max_artifact_mb": max_artifact_mb,

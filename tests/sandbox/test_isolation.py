@@ -405,3 +405,6 @@ def test_data_cache_below_the_interpreter_is_masked(run: RunProgram, monkeypatch
     assert int(run(source).stdout) > 0
     monkeypatch.setenv("MLE_GYM_DATA", str(cache))
     assert run(source).stdout == "0\n"
+    monkeypatch.setenv("HOME", str(cache.parent))
+    monkeypatch.setenv("MLE_GYM_DATA", f"~/{cache.name}")
+    assert run(source).stdout == "0\n"
