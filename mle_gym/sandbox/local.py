@@ -23,8 +23,9 @@ __all__ = ["LocalSandbox"]
 class LocalSandbox(Sandbox):
     """Runs programs on this machine, each in fresh namespaces, forked from a warm process.
 
-    Inside, a program finds the interpreter, the system's libraries, its input and three empty writable folders; no
-    network, no other process, nothing else of the host. Instances of one process share the warm process and the
+    Inside, a program finds, read-only, the interpreter with its packages, the system's programs, libraries and shared
+    files (``/usr/share`` and ``/usr/local`` among them) and its input, and three empty writable folders; no network,
+    no other process, nothing else of the host. Instances of one process share the warm process and the
     machine's cores, so they cost nothing.
 
     Args:
@@ -51,7 +52,7 @@ class LocalSandbox(Sandbox):
     ) -> None:
         self._runner: Runner | None = None
         if os.name != "posix":
-            raise SandboxUnavailable('the local sandbox needs a POSIX system; use sandbox="docker" or "e2b" here.')
+            raise SandboxUnavailable("the local sandbox needs a POSIX system; use an installed plug-in here.")
         _check_names(require)
         path = _interpreter(python)
         # The warm process imports its libraries while the probe runs.
