@@ -174,6 +174,19 @@ def test_render_and_call() -> None:
     envs.close()
 
 
+def test_a_lost_environment_does_not_shift_the_others() -> None:
+    envs = MLEVectorEnv(2, task="credit-default", cores=0)
+    envs.reset(seed=0)
+    lost, envs._pool._envs[0] = envs._pool._envs[0], None
+    assert lost is not None
+    lost.close()
+    with pytest.raises(RuntimeError, match="Environment 0 failed and could not be built anew; call reset"):
+        envs.call("task")
+    envs.reset(seed=0)
+    assert len(envs.envs) == 2
+    envs.close()
+
+
 def test_tasks_mix_in_one_vector_environment() -> None:
     envs = SyncVectorEnv([MAKE, partial(gym.make, OTHER, cores=0)], autoreset_mode=AutoresetMode.SAME_STEP)
     observations, _ = envs.reset(seed=0)
