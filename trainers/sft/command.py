@@ -25,11 +25,15 @@ def main(argv: Sequence[str]) -> int:
     """Warm-start a policy on executed demonstrations."""
     config = parse(SftConfig, argv, command="sft")
     torch.set_num_threads(config.threads)
+    path = config.demonstrations
     if config.collect:
+        # New ones go beside the weights unless told where: the shipped file may lie in an installed package.
+        path = config.out / demos.SHIPPED.name if path == demos.SHIPPED else path
+        path.parent.mkdir(parents=True, exist_ok=True)
         counts = {name: max(1, round(count * config.scale)) for name, count in demos.TASKS.items()}
-        demos.save(demos.collect(counts, seed=config.seed), config.demonstrations)
+        demos.save(demos.collect(counts, seed=config.seed), path)
     try:
-        demonstrations = demos.load(config.demonstrations)
+        demonstrations = demos.load(path)
     except (FileNotFoundError, ValueError) as error:
         raise UserError(str(error)) from error
     prompts = prompts_of(demonstrations, config.token_budgets)

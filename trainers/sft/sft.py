@@ -32,7 +32,7 @@ class SftConfig:
     demonstrations: Path = SHIPPED
     """File of demonstrations; the one in this package by default."""
     collect: bool = False
-    """Draw and execute new demonstrations first, and write them to the file."""
+    """Draw and execute new demonstrations first; they go to the file, or beside the weights where none is named."""
     scale: float = 1.0
     """With --collect: how many demonstrations, relative to the shipped number."""
     updates: int = 440
