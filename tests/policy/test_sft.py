@@ -22,7 +22,7 @@ from trainers.sft.sft import SftConfig, prompts_of, tokenizer_texts, warm_start
 from trainers.sft.tiny_model import TinyConfig, make_tiny
 
 SMALL = TinyConfig(vocabulary=400, layers=2, width=32, heads=2, kv_heads=1, feed_forward=64, context=1024)
-CONFIG = SftConfig(updates=40, batch_size=8, group=4, learning_rate=1e-2, token_budgets=(70,), shape=SMALL)
+CONFIG = SftConfig(updates=16, batch_size=4, group=4, learning_rate=1e-2, token_budgets=(70,), shape=SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +84,9 @@ def test_warm_start_learns_and_repeats(few: list[Demonstration], prompts: dict[t
     (losses, weights), (again, weights_again) = runs
     assert losses == again
     assert all(torch.equal(a, b) for a, b in zip(weights, weights_again, strict=True))
-    assert len(losses) == 40
+    assert len(losses) == 16
     assert losses[0] == pytest.approx(torch.log(torch.tensor(400.0)).item(), abs=0.3)  # uniform over the vocabulary
-    assert losses[-1] < 0.6 * losses[0]
+    assert losses[-1] < 0.8 * losses[0]
 
 
 def test_command_makes_saves_and_records(
