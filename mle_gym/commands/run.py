@@ -42,8 +42,8 @@ class Options:
     """Seconds the program may run; the task's own by default."""
     memory_mb: int | None = None
     """MiB it may use; the task's own by default."""
-    cores: int = 1
-    """Exclusive cores; 0 shares them."""
+    cores: int | None = None
+    """Exclusive cores; by default the task's, else 1. 0 shares them."""
     seed: int = 0
     """Seed of the environment and, as $MLE_SEED, of the program."""
     allow_unsafe: bool = False

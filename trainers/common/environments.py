@@ -42,7 +42,7 @@ class Environments:
     @property
     def pinned(self) -> bool:
         """True when programs run on cores of their own, which the learner then keeps off."""
-        return any("task" in spec.kwargs and spec.kwargs.get("cores", 1) for spec in self._specs.values())
+        return any("task" in spec.kwargs and spec.kwargs.get("cores") != 0 for spec in self._specs.values())
 
     def check(self) -> None:
         """Make and reset one of each, to see that the arguments fit and the data are there.
