@@ -86,7 +86,7 @@ def test_curves_recompute_the_numbers() -> None:
     assert curves.reward[0] == pytest.approx((-9.8 - 10.0 - 9.6) / 3)
     assert curves.reward[-1] == pytest.approx((0.8 + 0.5 - 9.6) / 3)
     assert curves.scored == pytest.approx([0.0] * 10 + [2 / 3] * 10)
-    assert curves.outcomes["machine failed, cancelled"] == pytest.approx([0.25] * 20)
+    assert curves.outcomes["machine failed"] == pytest.approx([0.25] * 20)
     assert [sum(shares) for shares in zip(*curves.outcomes.values(), strict=True)] == pytest.approx([1.0] * 20)
     assert [sum(shares) for shares in zip(*curves.families.values(), strict=True)] == pytest.approx([1.0] * 20)
     assert curves.families["linear"] == pytest.approx([0.5] * 20)
@@ -95,6 +95,11 @@ def test_curves_recompute_the_numbers() -> None:
     assert curves.milestones["loaded_data"][0] == pytest.approx(2 / 3)
     assert curves.milestones["wrote_submission"][-1] == pytest.approx(1 / 3)
     assert curves.duration(0.5)[0] == pytest.approx(2.5)  # 1 s and 4 s; a syntax error does not run
+
+
+def test_cancelled_programs_count_nowhere() -> None:
+    cancelled = [{**sample, "outcome": "cancelled", "reward": 0.0, "reward_valid": False} for sample in samples()[:8]]
+    assert Curves([*samples(), *cancelled]).outcomes == Curves(samples()).outcomes
 
 
 def test_many_versions_are_joined_without_losing_samples() -> None:

@@ -28,7 +28,7 @@ OUTCOME_GROUPS: dict[str, tuple[Outcome, ...]] = {
     "error while running": (Outcome.RUNTIME_ERROR,),
     "not a program": (Outcome.SYNTAX_ERROR, Outcome.NO_PROGRAM),
     "over a limit": (Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.DISK_LIMIT, Outcome.OUTPUT_LIMIT),
-    "machine failed, cancelled": (Outcome.CANCELLED, Outcome.INFRASTRUCTURE_ERROR),
+    "machine failed": (Outcome.INFRASTRUCTURE_ERROR,),
 }
 """Outcomes that mean the same to a reader; one colour each."""
 
@@ -42,7 +42,8 @@ class Curves:
     """Curves over policy versions.
 
     Samples of one version were written by the same policy, so a curve shows the policy's progress, whatever the order
-    in which its programs ended. Samples with ``reward_valid=False`` count in the outcomes only.
+    in which its programs ended. Samples with ``reward_valid=False`` count in the outcomes only, cancelled ones nowhere:
+    nobody waited for what they would have done.
 
     Args:
         samples: Records of ``samples.jsonl``.
@@ -55,6 +56,8 @@ class Curves:
         """Samples of neighbouring versions, at most 40 bins of about as many versions each."""
         by_version: dict[int, list[Record]] = {}
         for sample in self.samples:
+            if sample.get("outcome") == Outcome.CANCELLED:
+                continue
             by_version.setdefault(int(sample.get("version", 0)), []).append(sample)
         versions = sorted(by_version)
         parts = np.array_split(np.array(versions), min(_POINTS, len(versions))) if versions else []
