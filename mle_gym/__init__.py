@@ -19,6 +19,8 @@ from mle_gym.registration import register_all
 if TYPE_CHECKING:
     from mle_gym.attempt import Attempt
     from mle_gym.env import MLEEnv
+    from mle_gym.grading.api import grade
+    from mle_gym.grading.grade import Grade, InvalidSubmission
     from mle_gym.instrument.base import MILESTONES
     from mle_gym.outcome import Outcome, StepInfo
     from mle_gym.pool import EnvPool, StepResult
@@ -35,6 +37,8 @@ __all__ = [
     "MILESTONES",
     "Attempt",
     "EnvPool",
+    "Grade",
+    "InvalidSubmission",
     "MLEEnv",
     "MLEVectorEnv",
     "Outcome",
@@ -47,6 +51,7 @@ __all__ = [
     "Utf8",
     "env_id",
     "get_task",
+    "grade",
     "list_tasks",
     "register_reward",
     "register_task",
@@ -56,6 +61,8 @@ _HOMES = {
     "MILESTONES": "instrument.base",
     "Attempt": "attempt",
     "EnvPool": "pool",
+    "Grade": "grading.grade",
+    "InvalidSubmission": "grading.grade",
     "MLEEnv": "env",
     "MLEVectorEnv": "vector",
     "Outcome": "outcome",
@@ -68,6 +75,7 @@ _HOMES = {
     "Utf8": "spaces",
     "env_id": "registration",
     "get_task": "tasks",
+    "grade": "grading.api",
     "list_tasks": "tasks",
     "register_reward": "rewards",
     "register_task": "registration",

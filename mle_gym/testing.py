@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission, Split
 from mle_gym.tasks.csv_data import CsvTaskData
+from mle_gym.tasks.mlebench.data import CompetitionData
 from mle_gym.tasks.task import Task, TaskData
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ class TaskCheckError(AssertionError):
     """A task is not sound; one sentence says which task and why."""
 
 
-def check_task(task: Task, *, data_dir: Path | None = None) -> tuple[str, ...]:
+def check_task(task: Task, *, data_dir: Path | None = None, size: str | None = None) -> tuple[str, ...]:
     """Check everything about a task that can be checked without solving it.
 
     Args:
         task: The task; its data are prepared if they are not yet.
         data_dir: Where prepared data live, instead of the default place.
+        size: Size of stand-in data, as :meth:`~mle_gym.tasks.task.Task.load` takes it.
 
     Returns:
         Names of the checks that were made. Those that need the answers are made only where ``task.load`` returns a
@@ -45,7 +47,7 @@ def check_task(task: Task, *, data_dir: Path | None = None) -> tuple[str, ...]:
         TaskCheckError: The first thing that is wrong.
         TaskUnavailable: The task's data cannot be had here.
     """
-    data = task.load(data_dir=data_dir)
+    data = task.load(data_dir=data_dir, size=size)
     checks: list[Callable[[], None]] = [
         lambda: _words(task),
         lambda: _public_files(task, data),
@@ -53,6 +55,10 @@ def check_task(task: Task, *, data_dir: Path | None = None) -> tuple[str, ...]:
         lambda: _thresholds(task, data),
     ]
     names = ["words", "public files", "sample submission", "thresholds"]
+    if isinstance(data, CompetitionData):
+        competition = data
+        checks += [lambda: _competition_apart(task, competition), lambda: _competition_scores(task, competition)]
+        names += ["answers apart", "order of scores"]
     if isinstance(data, CsvTaskData):
         csv_data = data
         checks += [
@@ -110,6 +116,8 @@ def _thresholds(task: Task, data: TaskData) -> None:
         return
     bars = task.thresholds
     sign = 1 if task.higher_is_better else -1
+    if data.kind == "synthetic":
+        return  # Invented data have no leaderboard.
     ladder = [sign * bar for bar in (bars.median, bars.bronze, bars.silver, bars.gold)]
     _require(ladder == sorted(ladder), task, f"its thresholds are not in order: {bars}")
     _require(sign * data.sample_score("all") < ladder[1], task, "its sample submission earns a medal")
@@ -177,6 +185,38 @@ def _order_of_scores(task: Task, data: CsvTaskData) -> None:
         if task.thresholds is not None:
             best = data.grade(perfect, "all").score
             _require(sign * best >= sign * task.thresholds.gold, task, "its gold threshold cannot be reached")
+
+
+def _competition_apart(task: Task, data: CompetitionData) -> None:
+    _require(not data.private_dir.is_relative_to(data.public_dir), task, "its answers lie in the public folder")
+    kept = {path.read_bytes() for path in (data.answers, data.gold)}
+    for path in data.public_dir.rglob("*"):
+        if path.is_file():
+            _require(path.read_bytes() not in kept, task, f"{path.name} equals the answers")
+
+
+def _competition_scores(task: Task, data: CompetitionData) -> None:
+    import pandas as pd
+
+    sign = 1 if task.higher_is_better else -1
+    gold = pd.read_csv(data.gold, dtype="str", keep_default_na=False)
+    rng = np.random.default_rng(0)
+    wrong = gold.copy()
+    columns = [name for name in gold.columns if name not in (*data.grader.facts.key, task.id_column)]
+    wrong[columns] = gold[columns].iloc[rng.permutation(len(gold))].to_numpy()
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder) / "other.csv"
+        wrong.to_csv(other, index=False)
+        for split in data.splits:
+            best = data.grade(data.gold, split).score
+            _require(not math.isnan(best), task, f"the answers themselves score nan on {split}")
+            _require(data.grade(data.gold, split).score == best, task, "grading the same file twice gives two scores")
+            shuffled = data.grade(other, split).score
+            _require(
+                sign * shuffled < sign * best, task, f"shuffled answers score {shuffled} on {split}, as the answers"
+            )
+            sample = data.sample_score(split)
+            _require(sign * sample < sign * best, task, f"the sample submission scores {sample} on {split}, the best")
 
 
 def _no_leak(task: Task, data: CsvTaskData) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from mle_gym.grading.grade import Grade, Split
+from mle_gym.grading.grade import Grade, InvalidSubmission, Split
 
 __all__ = ["GradesAnswers", "grade"]
 
@@ -27,8 +27,10 @@ def grade(task_id: str, submission: Path | str, answers: Path | str | None = Non
         answers: An answers file to use instead of the task's own.
         split: ``public``, ``private`` or ``all``.
 
+    Returns:
+        The grade; ``valid`` is False and ``error`` says why when the file breaks a rule.
+
     Raises:
-        InvalidSubmission: One sentence that says which column, which row and what was expected.
         KeyError: No task has this name.
         TaskUnavailable: The task's data cannot be had here.
         ValueError: The split does not exist here, or the task takes no answers file.
@@ -36,8 +38,12 @@ def grade(task_id: str, submission: Path | str, answers: Path | str | None = Non
     from mle_gym.tasks.registry import get_task
 
     task = get_task(task_id)
-    if answers is None:
-        return task.load().grade(Path(submission), split)
-    if not isinstance(task, GradesAnswers):
+    if answers is not None and not isinstance(task, GradesAnswers):
         raise ValueError(f"Task {task.name!r} grades against its own answers only; leave out `answers`.")
-    return task.grade_with(Path(answers), Path(submission), split)
+    try:
+        if answers is None:
+            return task.load().grade(Path(submission), split)
+        assert isinstance(task, GradesAnswers)
+        return task.grade_with(Path(answers), Path(submission), split)
+    except InvalidSubmission as error:
+        return Grade(float("nan"), task.higher_is_better, split, valid=False, error=str(error))

@@ -26,13 +26,16 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A valid submission's score on one split."""
+    """A submission's score on one split."""
 
     score: float
-    """Raw metric."""
+    """Raw metric; nan when the submission is not valid, and where the metric itself is."""
     higher_is_better: bool
     split: str
     medal: str = ""
     """``gold``, ``silver``, ``bronze`` or ``""``."""
     percentile: float = float("nan")
     """Share of the leaderboard that the score beats, in [0, 1]; nan where none is known."""
+    valid: bool = True
+    error: str = ""
+    """Why the submission is not valid: one sentence."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mle_gym.grading.grade import Thresholds
 
-__all__ = ["above_median", "leaderboard_thresholds", "medal", "percentile"]
+__all__ = ["above_median", "leaderboard_thresholds", "medal", "percentile", "percentile_from_thresholds"]
 
 
 def _at_least(score: float, bar: float, higher_is_better: bool) -> bool:
@@ -67,3 +67,25 @@ def leaderboard_thresholds(leaderboard: Sequence[float], higher_is_better: bool)
     board = sorted((float(score) for score in leaderboard), reverse=higher_is_better)
     gold, silver, bronze = (board[max(1, rank) - 1] for rank in ranks)
     return Thresholds(gold=gold, silver=silver, bronze=bronze, median=float(np.median(board)))
+
+
+def percentile_from_thresholds(score: float, thresholds: Thresholds, higher_is_better: bool) -> float:
+    """Estimate the share of a leaderboard that a score beats from the four scores that are known of it.
+
+    Monotone: linear between median (0.5), bronze (0.9), silver (0.95) and gold (0.99), the ranks of a large board;
+    below the median it falls from 0.5 towards 0 with the distance, measured in the width between median and gold.
+
+    Returns:
+        In [0, 1); nan for a NaN score.
+    """
+    if math.isnan(score):
+        return float("nan")
+    sign = 1.0 if higher_is_better else -1.0
+    bars = [sign * b for b in (thresholds.median, thresholds.bronze, thresholds.silver, thresholds.gold)]
+    value = sign * score
+    if value < bars[0]:
+        width = max(bars[3] - bars[0], 1e-12)
+        return 0.5 / (1.0 + (bars[0] - value) / width)
+    if value >= bars[3]:
+        return 0.99
+    return float(np.interp(value, bars, (0.5, 0.9, 0.95, 0.99)))

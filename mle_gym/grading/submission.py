@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.grading.metrics import Prediction
 
-__all__ = ["Column", "read_submission", "read_table"]
+__all__ = ["Column", "read_bytes", "read_submission", "read_table", "show_value"]
 
 _LARGEST = 1e100
 """Larger numbers are refused: their squares and sums would overflow in a metric."""
@@ -34,12 +34,17 @@ class Column:
     labels: tuple[str, ...] = ()
 
 
-def _show(value: str) -> str:
+def show_value(value: str) -> str:
     """Quote a value from the file, short and with control characters escaped."""
     return ascii(value) if len(value) <= 40 else ascii(value[:37]) + "..."
 
 
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """Read a file that nobody has reason to trust.
+
+    Raises:
+        InvalidSubmission: It does not exist, is no regular file (a link, a FIFO, a device), or is too large.
+    """
     name = path.name
     try:
         # Without O_NONBLOCK, opening a FIFO would wait for ever.
@@ -59,10 +64,9 @@ def _read_bytes(path: Path, max_bytes: int) -> bytes:
             raise InvalidSubmission(
                 f"{name} is {status.st_size:,} bytes; at most {max_bytes:,} are expected for this task."
             )
-        # The file may still grow while it is read.
-        data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise InvalidSubmission(f"{name} has more than the {max_bytes:,} bytes expected for this task.")
+        data = file.read(status.st_size + 1)  # Python reserves as much as it is asked for.
+    if len(data) > status.st_size:
+        raise InvalidSubmission(f"{name} grew while it was read; let the program end before it is graded.")
     return data
 
 
@@ -100,16 +104,18 @@ def _check_header(header: list[str], expected: Sequence[str], name: str) -> None
     present = set(header)
     for column in expected:
         if column not in present:
-            shown = ",".join(_show(c)[1:-1] for c in header[:5]) + (",..." if len(header) > 5 else "")
-            raise InvalidSubmission(f"{name} has no column {_show(column)}; expected {want}, found {_show(shown)}.")
+            shown = ",".join(show_value(c)[1:-1] for c in header[:5]) + (",..." if len(header) > 5 else "")
+            raise InvalidSubmission(
+                f"{name} has no column {show_value(column)}; expected {want}, found {show_value(shown)}."
+            )
     allowed = set(expected)
     for column in header:
         if column not in allowed:
             hint = " (write it with index=False)" if column in ("", "Unnamed: 0", "index") else ""
-            raise InvalidSubmission(f"{name} has an unknown column {_show(column)}{hint}; expected {want}.")
+            raise InvalidSubmission(f"{name} has an unknown column {show_value(column)}{hint}; expected {want}.")
     if len(header) != len(present):
         twice = next(c for i, c in enumerate(header) if c in header[:i])
-        raise InvalidSubmission(f"{name} has column {_show(twice)} twice; expected {want}.")
+        raise InvalidSubmission(f"{name} has column {show_value(twice)} twice; expected {want}.")
 
 
 def read_table(path: Path, id_column: str, columns: Sequence[str], rows: int, max_bytes: int) -> dict[str, list[str]]:
@@ -129,7 +135,7 @@ def read_table(path: Path, id_column: str, columns: Sequence[str], rows: int, ma
         InvalidSubmission: One sentence.
     """
     name = path.name
-    reader = _rows(_decode(_read_bytes(path, max_bytes), name), name)
+    reader = _rows(_decode(read_bytes(path, max_bytes), name), name)
     header = next(reader, [])
     _check_header(header, columns, name)
     table: list[list[str]] = [[] for _ in header]
@@ -151,12 +157,12 @@ def _positions(found: list[str], ids: Sequence[str], id_column: str, name: str) 
     for i, key in enumerate(found):
         if key not in where:
             raise InvalidSubmission(
-                f"{name} column {id_column} row {i + 1}: {_show(key)} is not a test {id_column}; "
+                f"{name} column {id_column} row {i + 1}: {show_value(key)} is not a test {id_column}; "
                 f"expected the {len(ids):,} ids of the sample submission."
             )
         if key in seen:
             raise InvalidSubmission(
-                f"{name} column {id_column} row {i + 1}: {_show(key)} stood in row {seen[key]} already; "
+                f"{name} column {id_column} row {i + 1}: {show_value(key)} stood in row {seen[key]} already; "
                 "expected every id once."
             )
         seen[key] = i + 1
@@ -165,7 +171,7 @@ def _positions(found: list[str], ids: Sequence[str], id_column: str, name: str) 
         missing = next(key for key in ids if key not in seen)
         raise InvalidSubmission(
             f"{name} column {id_column}: {len(ids) - len(found):,} of {len(ids):,} ids are missing, "
-            f"the first is {_show(missing)}; expected every id once."
+            f"the first is {show_value(missing)}; expected every id once."
         )
     return positions
 
@@ -189,7 +195,7 @@ def _numbers(values: list[str], column: Column, name: str) -> NDArray[np.float64
         except ValueError:
             value = float("nan")
         if not low <= value <= high:
-            shown = "an empty cell" if not text.strip() else _show(text)
+            shown = "an empty cell" if not text.strip() else show_value(text)
             if high == _LARGEST and _LARGEST < abs(value) < float("inf"):
                 expected = f"a number of magnitude up to {_LARGEST:g}"
             raise InvalidSubmission(f"{name} column {column.name} row {i + 1}: {shown}; expected {expected}.")
@@ -211,7 +217,7 @@ def _labels(values: list[str], column: Column, name: str) -> NDArray[np.int64]:
             except (ValueError, OverflowError):
                 key = text
         if key not in index:
-            shown = "an empty cell" if not text.strip() else _show(text)
+            shown = "an empty cell" if not text.strip() else show_value(text)
             known = ", ".join(column.labels[:6]) + (", ..." if len(column.labels) > 6 else "")
             raise InvalidSubmission(f"{name} column {column.name} row {i + 1}: {shown}; expected one of {known}.")
         out[i] = index[key]

@@ -78,9 +78,10 @@ def _load() -> None:
         if _loaded:
             return
         _loaded = True  # Set first: a plug-in may call register_task while it is loaded.
+        from mle_gym.tasks.mlebench.task import competition_tasks
         from mle_gym.tasks.offline.table import OFFLINE_TASKS
 
-        for built_in in OFFLINE_TASKS:
+        for built_in in (*OFFLINE_TASKS, *competition_tasks()):
             _add(built_in)
         for entry in entry_points(group=ENTRY_POINT_GROUP):
             try:

@@ -46,13 +46,15 @@ def runner(sandbox: LocalSandbox, folder: Path) -> RunProgram:
         bounds = {"time": 60.0, "memory_mb": 1024, "disk_mb": 64, "cores": 0}
         names = ("time", "memory_mb", "disk_mb", "output_kb", "processes", "cores", "gpus")
         bounds.update({k: options.pop(k) for k in names if k in options})
-        return sandbox.run(
+        result = sandbox.run(
             Program(dedent(source), **program),
             files=options.pop("files", {}),
             limits=Limits(**bounds),
             artifacts_dir=folder,
             **options,
         )
+        print(result)  # pytest shows it when the test fails
+        return result
 
     return run
 
