@@ -23,7 +23,7 @@ import time
 import types
 from typing import Any
 
-__all__ = ["run"]
+__all__ = ["report_number", "run"]
 
 _HOOK_FAILURE = 70
 
@@ -36,7 +36,7 @@ def run(job: dict[str, Any], report_fd: int) -> None:
         report_fd: Datagram socket to the supervisor.
     """
     if job.get("cold"):  # the number stood on the command line
-        number = 200 + int.from_bytes(os.urandom(2), "little") % 700
+        number = report_number(report_fd)
         os.dup2(report_fd, number, inheritable=False)
         os.close(report_fd)
         report_fd = number
@@ -57,6 +57,12 @@ def run(job: dict[str, Any], report_fd: int) -> None:
     _send(channel, {"start": time.monotonic(), "cpu": time.process_time()})
     code = _execute(job["source"], namespace, channel)
     os._exit(_finish(code, namespace))
+
+
+def report_number(taken: int) -> int:
+    """Return a descriptor number nobody can guess, other than ``taken``, to which ``dup2`` would fail."""
+    number = 200 + int.from_bytes(os.urandom(2), "little") % 700
+    return number if number != taken else 900
 
 
 def _send(channel: socket.socket, message: dict[str, Any]) -> None:

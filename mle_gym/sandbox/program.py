@@ -75,7 +75,7 @@ def _set_descriptors(streams: Streams) -> int:
     os.dup2(null, 0)
     os.dup2(streams.out, 1)
     os.dup2(streams.err, 2)
-    report = 200 + int.from_bytes(os.urandom(2), "little") % 700
+    report = child.report_number(streams.report)
     os.dup2(streams.report, report, inheritable=False)
     os.closerange(3, report)
     os.closerange(report + 1, 4096)

@@ -13,6 +13,7 @@ __all__ = ["User", "choose", "enter_own_namespace", "is_private", "owner_map"]
 
 _UNUSED = 0x70000000
 """Start of a range of ids that neither distributions, containers nor systemd hand out."""
+_IDS = 0x0FFF0000
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,15 @@ def is_private(path: str, *, deep: bool) -> bool:
 
 def _free(map_file: str) -> int | None:
     """An id for this process from what the current user namespace maps."""
-    wanted = _UNUSED + os.getpid()
+    # Process ids repeat between the sandboxes of a machine, and whoever shares a user shares its limit of processes.
+    chance = int.from_bytes(os.urandom(4), "little")
+    wanted = _UNUSED + chance % _IDS
     with open(map_file, encoding="utf-8") as lines:
         ranges = [(int(start), int(count)) for start, _, count in (line.split() for line in lines)]
     if any(start <= wanted < start + count for start, count in ranges):
         return wanted
     start, count = max(ranges, key=lambda item: item[1])
-    return start + count - 1 - os.getpid() % min(count - 1, 32768) if count > 1 else None
+    return start + count - 1 - chance % min(count - 1, 32768) if count > 1 else None
 
 
 def _write(path: str, text: str, folder: int | None = None) -> None:

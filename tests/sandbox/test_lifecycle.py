@@ -26,10 +26,12 @@ from mle_gym.sandbox import (
     LocalSandbox,
     Program,
     Status,
+    child,
     launcher,
     meters,
     namespaces,
     supervisor,
+    users,
     wire,
     zygote,
 )
@@ -366,3 +368,20 @@ def test_program_that_kills_its_parent(run: RunProgram) -> None:
     )
     assert result.status is Status.OK
     assert result.stdout.endswith("still here\n")
+
+
+@pytest.mark.parametrize("taken", [3, 200, 523, 899])
+def test_report_channel_never_lands_on_its_own_number(taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # dup3 fails where both numbers are the same: one cold start in 700 did not start.
+    monkeypatch.setattr(
+        os, "urandom", lambda count: (taken - 200).to_bytes(count, "little") if taken >= 200 else b"\0\0"
+    )
+    number = child.report_number(taken)
+    assert number != taken
+    assert 200 <= number <= 900
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives each run a user of its own")
+def test_users_of_runs_differ() -> None:
+    # The limit of processes counts for a user, so two runs with one user would starve each other.
+    assert len({users.choose().uid for _ in range(50)}) == 50
