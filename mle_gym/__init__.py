@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mle_gym.rewards import register_reward
     from mle_gym.spaces import Utf8
     from mle_gym.tasks import Task, TaskData, TaskUnavailable, get_task, list_tasks
+    from mle_gym.tasks.mlebench.prepare import prepare
     from mle_gym.vector import MLEVectorEnv
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ __all__ = [
     "get_task",
     "grade",
     "list_tasks",
+    "prepare",
     "register_reward",
     "register_task",
 ]
@@ -77,6 +79,7 @@ _HOMES = {
     "get_task": "tasks",
     "grade": "grading.api",
     "list_tasks": "tasks",
+    "prepare": "tasks.mlebench.prepare",
     "register_reward": "rewards",
     "register_task": "registration",
 }

@@ -18,7 +18,7 @@ __all__ = ["main"]
 
 Command = Callable[[Sequence[str]], int | None]
 GROUP = "mle_gym.commands"
-_BUILT_IN = ("tasks", "show", "run", "doctor")
+_BUILT_IN = ("tasks", "show", "prepare", "run", "grade", "doctor")
 _USAGE = """usage: mle-gym COMMAND [ARGUMENTS]
 
 ML-engineering tasks as Gymnasium environments.

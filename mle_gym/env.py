@@ -340,12 +340,13 @@ class MLEEnv(gym.Env[str, str]):
         shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
         self._runs += 1
         program = self.instrumenter.instrument(source, self._data)
-        sample = f"./input/{self._data.sample_submission}"  # The sandbox makes it absolute.
+        sample = f"./{self._data.sample_shown}"  # The sandbox makes it absolute.
+        beside = {self._data.sample_shown: self._data.sample_copy} if self._data.sample_copy else {}
         sandbox = shared_sandbox(self.config)
         self._tier = f"{sandbox.name}:{sandbox.tier}"
         return sandbox.run(
             replace(program, seed=self._seed, env={**program.env, "MLE_SAMPLE_SUBMISSION": sample}),
-            files={"input": self._data.public_dir},
+            files={"input": self._data.public_dir, **beside},
             limits=self.limits,
             artifacts_dir=artifacts,
             collect=(SUBMISSION,),

@@ -130,9 +130,10 @@ def _sections(
     order = [*task.train_files, *task.test_files, *facts]
     shown = dict.fromkeys(name for name in order if name in facts and name not in (data.sample_submission, _WORDS))
     inputs = [facts[name] for name in shown]
-    sample = facts.get(data.sample_submission, FileFacts(data.sample_submission))
+    beside = {fact.name: fact for fact in survey(data.sample_copy.parent)} if data.sample_copy else facts
+    sample = beside.get(data.sample_path.name, FileFacts(data.sample_submission))
     columns = ",".join(sample.columns)
-    rows = _rows(sample, ", {} rows in the order of " + f"input/{sample.name}")
+    rows = _rows(sample, ", {} rows in the order of " + data.sample_shown)
     short = f"write submission.csv: {_shorten(columns, 160)}"
     full = f"write submission.csv: {columns}{rows}"
     begins = f"{full}, which begins\n{_block(sample.head[:4])}" if sample.head else full

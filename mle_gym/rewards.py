@@ -56,7 +56,7 @@ class Reward:
         real = data.kind != "synthetic" and data.task.thresholds is not None
         missing = [need for need in self.needs if need in ("gold", "medal") and not real]
         if "percentile" in self.needs:
-            sample = data.grade(data.public_dir / data.sample_submission, cast(Split, split))
+            sample = data.grade(data.sample_path, cast(Split, split))
             missing += ["percentile"] if math.isnan(sample.percentile) else []
         if missing:
             raise ValueError(

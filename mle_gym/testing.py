@@ -88,8 +88,9 @@ def _words(task: Task) -> None:
 
 
 def _public_files(task: Task, data: TaskData) -> None:
-    for name in (*task.train_files, *task.test_files, data.sample_submission):
+    for name in (*task.train_files, *task.test_files):
         _require((data.public_dir / name).exists(), task, f"{name} is missing in {data.public_dir}")
+    _require(data.sample_path.is_file(), task, f"its sample submission {data.sample_path} is missing")
     for path in data.public_dir.rglob("*"):
         _require(not path.is_symlink(), task, f"{path} is a symbolic link, which could lead to the answers")
     for path in data.source_paths:
@@ -99,7 +100,7 @@ def _public_files(task: Task, data: TaskData) -> None:
 
 
 def _sample(task: Task, data: TaskData) -> None:
-    sample = data.public_dir / data.sample_submission
+    sample = data.sample_path
     _require("all" in data.splits, task, f"its splits {data.splits} lack 'all'")
     for split in data.splits:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mle_gym.commands.base import UserError, parse, write_json
 from mle_gym.registration import env_id
+from mle_gym.tasks.mlebench.catalogue import SPLITS
 from mle_gym.tasks.registry import list_tasks
 from mle_gym.tasks.task import Task
 
@@ -21,6 +22,8 @@ class Options:
 
     tag: str | None = None
     """Only tasks that carry this tag."""
+    split: str | None = None
+    """Only those of MLE-bench's split: lite, low, medium, high, split75, dev or systemcard."""
     json: bool = False
     """Print JSON."""
     markdown: bool = False
@@ -31,6 +34,10 @@ def main(argv: Sequence[str]) -> int:
     """List the tasks."""
     options = parse(Options, argv, command="tasks")
     tasks = list_tasks(options.tag)
+    if options.split is not None:
+        if options.split not in SPLITS:
+            raise UserError(f"There is no split {options.split!r}; the splits are {', '.join(SPLITS)}.")
+        tasks = tuple(task for task in tasks if options.split in task.tags)
     if not tasks and options.tag is not None:
         tags = sorted({tag for task in list_tasks() for tag in task.tags})
         raise UserError(f"No task carries the tag {options.tag!r}; the tags are {', '.join(tags)}.")

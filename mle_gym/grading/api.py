@@ -18,7 +18,14 @@ class GradesAnswers(Protocol):
         """Grade ``submission`` against ``answers``."""
 
 
-def grade(task_id: str, submission: Path | str, answers: Path | str | None = None, split: Split = "all") -> Grade:
+def grade(
+    task_id: str,
+    submission: Path | str,
+    answers: Path | str | None = None,
+    split: Split = "all",
+    *,
+    data_dir: Path | None = None,
+) -> Grade:
     """Grade a submission file of a registered task.
 
     Args:
@@ -26,6 +33,7 @@ def grade(task_id: str, submission: Path | str, answers: Path | str | None = Non
         submission: The file.
         answers: An answers file to use instead of the task's own.
         split: ``public``, ``private`` or ``all``.
+        data_dir: Where prepared data live, instead of the default place.
 
     Returns:
         The grade; ``valid`` is False and ``error`` says why when the file breaks a rule.
@@ -42,7 +50,7 @@ def grade(task_id: str, submission: Path | str, answers: Path | str | None = Non
         raise ValueError(f"Task {task.name!r} grades against its own answers only; leave out `answers`.")
     try:
         if answers is None:
-            return task.load().grade(Path(submission), split)
+            return task.load(data_dir=data_dir).grade(Path(submission), split)
         assert isinstance(task, GradesAnswers)
         return task.grade_with(Path(answers), Path(submission), split)
     except InvalidSubmission as error:

@@ -40,7 +40,8 @@ def program_context(source: str, data: TaskData) -> dict[str, object]:
     """
     task, public = data.task, data.public_dir
     train = [count for name in task.train_files if (count := _rows(public / name)) is not None]
-    test = {count for name in (*task.test_files, data.sample_submission) if (count := _rows(public / name)) is not None}
+    tables = (*(public / name for name in task.test_files), data.sample_path)
+    test = {count for path in tables if (count := _rows(path)) is not None}
     return {
         "input_dir": "input",
         "train_files": list(task.train_files),

@@ -47,7 +47,7 @@ class CsvTaskData(TaskData):
         return self.grader.grade(submission, split)
 
     def sample_score(self, split: Split = "public") -> float:  # noqa: D102
-        sample = self.public_dir / self.sample_submission
+        sample = self.sample_path
         return _sample_score(self.rules, self.answers, self._stamp(), sample, split)
 
     @property

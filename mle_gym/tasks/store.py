@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows: without the lock work may be done twice, the rename stays atomic.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["MANIFEST", "cached_folder", "data_root", "data_version"]
+__all__ = ["MANIFEST", "cached_folder", "data_root", "data_version", "locked"]
 
 MANIFEST = "manifest.json"
 """Name of the file that lists a finished folder's files with their digests."""
@@ -36,7 +36,7 @@ def data_root(data_dir: Path | None = None) -> Path:
     return Path.home() / ".cache" / "mle_gym"
 
 
-def cached_folder(folder: Path, build: Callable[[Path], None]) -> Path:
+def cached_folder(folder: Path, build: Callable[[Path], object]) -> Path:
     """Return ``folder``, building it first if it is absent, half-written or changed since.
 
     Another process that builds the same folder is waited for. The folder appears by one rename, so nobody sees a part.
@@ -52,7 +52,7 @@ def cached_folder(folder: Path, build: Callable[[Path], None]) -> Path:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.parent / f".{folder.name}.lock"):
+        with locked(folder.parent / f".{folder.name}.lock"):
             if not _intact(folder):
                 _build(folder, build)
     except OSError as error:
@@ -67,7 +67,7 @@ def data_version(folder: Path) -> str:
     return str(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["data_version"])
 
 
-def _build(folder: Path, build: Callable[[Path], None]) -> None:
+def _build(folder: Path, build: Callable[[Path], object]) -> None:
     # We hold the lock, so whatever has this prefix was left by a process that died.
     for old in folder.parent.glob(f".{folder.name}.tmp-*"):
         shutil.rmtree(old, ignore_errors=True)
@@ -123,7 +123,8 @@ def _intact(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; whoever else wants it waits, and it is free again when its holder dies."""
     with path.open("w") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -30,9 +30,21 @@ class TaskData(ABC):
     public_dir: Path
     """The only folder a program sees, mounted as ``input``."""
     sample_submission: str
-    """File name of the sample submission inside ``public_dir``."""
+    """File name of the sample submission."""
     source_paths: tuple[Path, ...] = ()
     """Host paths that hold the labels (in installed packages) and must be hidden from programs."""
+    sample_copy: Path | None = field(default=None, kw_only=True)
+    """Where the sample submission is when it is not in ``public_dir``; programs see it beside ``input``."""
+
+    @property
+    def sample_path(self) -> Path:
+        """The sample submission on the host."""
+        return self.sample_copy or self.public_dir / self.sample_submission
+
+    @property
+    def sample_shown(self) -> str:
+        """The sample submission as a program sees it, from its working folder."""
+        return self.sample_copy.name if self.sample_copy else f"input/{self.sample_submission}"
 
     @abstractmethod
     def grade(self, submission: Path, split: Split = "public") -> Grade:

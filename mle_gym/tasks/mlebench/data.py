@@ -57,7 +57,7 @@ class CompetitionData(TaskData):
         return self.grader.grade(submission, split)
 
     def sample_score(self, split: Split = "public") -> float:  # noqa: D102
-        return _score(*self._key(), self.public_dir / self.sample_submission, split)
+        return _score(*self._key(), self.sample_path, split)
 
     @property
     def splits(self) -> tuple[Split, ...]:  # noqa: D102

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from mle_gym.grading.grade import Grade, Split
 from mle_gym.tasks.mlebench.catalogue import Facts, catalogue
 from mle_gym.tasks.mlebench.competition import Size
-from mle_gym.tasks.store import data_root
+from mle_gym.tasks.store import cached_folder, data_root
 from mle_gym.tasks.task import MissingDependency, Task, TaskUnavailable
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ def find_prepared(name: str, data_dir: Path | None = None) -> Path | None:
     It is looked for as ``<root>/<name>/prepared``, where root is the argument, or ``$MLE_GYM_DATA``, or
     ``~/.cache/mle_gym``; with neither argument nor variable also where MLE-bench itself prepares.
     """
-    import os
-
     roots = [data_root(data_dir)]
     if data_dir is None and not os.environ.get("MLE_GYM_DATA"):
         roots.append(_MLE_BENCH.expanduser())
@@ -72,16 +72,17 @@ class CompetitionTask(Task):
         kind = "synthetic" if folder is None else "prepared"
         if folder is None:
             folder = self._stand_in(cast(Size, size or "small"), data_dir)
-        top, _, sample = self.facts.sample_file.partition("/")
-        if top == "private":  # A few sample files lie beside the answers; programs get a copy of them alone.
-            sample = self._shown_sample(folder, sample)
+        sample = folder / self.facts.sample_file
         return CompetitionData(
             task=self,
             kind=kind,
             public_dir=folder / "public",
-            sample_submission=sample,
+            sample_submission=sample.name,
             source_paths=(folder / "private",),
             private_dir=folder / "private",
+            sample_copy=self._copy_of_sample(sample, data_dir)
+            if self.facts.sample_file.startswith("private/")
+            else None,
         )
 
     def grade_with(self, answers: Path, submission: Path, split: Split = "all") -> Grade:
@@ -89,6 +90,12 @@ class CompetitionTask(Task):
         from mle_gym.tasks.mlebench.grader import CompetitionGrader
 
         return CompetitionGrader(self.name, self.facts, answers).grade(submission, split)
+
+    def _copy_of_sample(self, sample: Path, data_dir: Path | None) -> Path:
+        """A few sample submissions lie beside the answers; programs get a copy that lies alone."""
+        status = sample.stat()
+        place = data_root(data_dir) / "samples" / self.name / f"{status.st_mtime_ns}-{status.st_size}"
+        return cached_folder(place, lambda work: shutil.copyfile(sample, work / sample.name)) / sample.name
 
     def _stand_in(self, size: Size, data_dir: Path | None) -> Path:
         from mle_gym.tasks.mlebench.standin import stand_in_folder
