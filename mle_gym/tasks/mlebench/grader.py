@@ -91,6 +91,9 @@ class CompetitionGrader:
 
     def _part(self, frame: pd.DataFrame, split: Split) -> tuple[pd.DataFrame, Any]:
         rows = self.public_rows() if split == "public" else ~self.public_rows()
+        if part := getattr(self._module, "part", None):
+            submission, answers = part(frame, self.answers, rows)
+            return submission, answers
         answers = self.answers[rows].reset_index(drop=True)
         if not self.facts.key:
             return frame[rows].reset_index(drop=True), answers

@@ -1,0 +1,12 @@
+"""Bristol-Myers Squibb - Molecular Translation: which molecule does a drawing show?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from mle_gym.tasks.mlebench.text import mean_text_distance
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    """Mean Levenshtein distance in characters."""
+    return mean_text_distance(submission, answers, "image_id", "InChI")
