@@ -35,8 +35,12 @@ def require_columns(submission: pd.DataFrame, *columns: str, exact: bool = False
         if column not in submission.columns:
             raise InvalidSubmission(f"The submission has no column {column!r}; it has {shown}.")
     if exact and found != list(columns):
-        expected = ", ".join(columns[:5]) + (", ..." if len(columns) > 5 else "")
-        raise InvalidSubmission(f"The submission must have exactly the columns {expected}; it has {shown}.")
+        at = next((i for i, pair in enumerate(zip(found, columns, strict=False)) if pair[0] != pair[1]), len(columns))
+        expected = repr(columns[at]) if at < len(columns) else "no more columns"
+        raise InvalidSubmission(
+            f"Column {at + 1} of the submission is {show_value(found[at])}; expected {expected}, since the columns and "
+            "their order must be those of the sample submission."
+        )
 
 
 def require_rows(submission: pd.DataFrame, rows: int) -> None:
