@@ -1,0 +1,72 @@
+"""Google QUEST Q&A Labeling: thirty human judgements of a question and its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mle_gym.grading.grade import InvalidSubmission
+from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.regression import sorted_alike, sorted_part
+
+TARGETS = (
+    *("question_asker_intent_understanding", "question_body_critical", "question_conversational"),
+    *("question_expect_short_answer", "question_fact_seeking", "question_has_commonly_accepted_answer"),
+    *("question_interestingness_others", "question_interestingness_self", "question_multi_intent"),
+    *("question_not_really_a_question", "question_opinion_seeking", "question_type_choice", "question_type_compare"),
+    *("question_type_consequence", "question_type_definition", "question_type_entity", "question_type_instructions"),
+    *("question_type_procedure", "question_type_reason_explanation", "question_type_spelling"),
+    *("question_well_written", "answer_helpful", "answer_level_of_information", "answer_plausible"),
+    *("answer_relevance", "answer_satisfaction", "answer_type_instructions", "answer_type_procedure"),
+    *("answer_type_reason_explanation", "answer_well_written"),
+)
+
+
+def part(
+    submission: pd.DataFrame, answers: pd.DataFrame, rows: NDArray[np.bool_]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cut answers and submission, rows lined up as in :func:`grade`."""
+    return sorted_part(submission, answers, rows, "qa_id")
+
+
+def _ranks(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Ranks, ties shared; a column of text ranks in alphabetical order."""
+    from scipy.stats import rankdata
+
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return np.asarray(rankdata(column.to_numpy(dtype=np.float64)))
+    cells = column.tolist()
+    text = [isinstance(cell, str) for cell in cells]
+    if not all(text):
+        row = text.index(not text[0])
+        raise InvalidSubmission(
+            f"Column {column.name!r}, row {row + 1}: {say(cells[row])} cannot be ranked beside {say(cells[0])}; "
+            "expected a number."
+        )
+    return np.asarray(rankdata(np.unique(np.array(cells, dtype=object), return_inverse=True)[1]))
+
+
+def _spearman(truth: pd.Series[Any], predicted: pd.Series[Any]) -> float:
+    """Rank correlation; nan where a cell is empty or a column constant."""
+    if predicted.isna().any():
+        return float("nan")
+    ranks = _ranks(truth), _ranks(predicted)
+    if any(np.ptp(values) == 0 for values in ranks):
+        return float("nan")
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    """Mean of the thirty rank correlations; one constant or incomplete column makes it nan, which is valid."""
+    require_columns(submission, "qa_id", *TARGETS)
+    if len(submission.columns) != len(TARGETS) + 1:
+        other = next(str(c) for c in submission.columns if c not in ("qa_id", *TARGETS))
+        raise InvalidSubmission(f"The submission has a column {say(other)}; expected qa_id and the 30 targets only.")
+    for target in TARGETS:
+        if not submission[target].isna().any():
+            _ranks(submission[target])  # here the first bad row is the file's
+    rows = sorted_alike(submission, answers, "qa_id")
+    return float(np.mean([_spearman(answers[target], rows[target]) for target in TARGETS]))
