@@ -1,0 +1,80 @@
+"""SIIM-FISABIO-RSNA COVID-19 Detection: which chest X-rays show signs of COVID-19, and where?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mle_gym.grading.grade import InvalidSubmission
+from mle_gym.tasks.mlebench.boxes import Detections, read_detections
+from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.metrics import same_order
+
+_LAYOUT = "label confidence xmin ymin xmax ymax"
+_LABELS = ("negative", "typical", "indeterminate", "atypical")
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    """Mean over the answers' labels of the average precision of boxes with an IoU above 0.5."""
+    from sklearn.metrics import average_precision_score
+
+    require_rows(submission, len(answers))
+    require_columns(submission, "id", "PredictionString")
+    order, _ = same_order(submission, answers, "id")
+    cells = read_detections(submission["PredictionString"], "PredictionString", _LAYOUT, separator=None)
+    truth = read_detections(answers["PredictionString"], "PredictionString", _LAYOUT, separator=None)
+    labels = sorted({label for cell in truth for label in cell.labels})
+    for row, cell in enumerate(cells, start=1):
+        for label, confidence in zip(cell.labels, cell.values[:, 0].tolist(), strict=True):
+            if label in labels and not np.isfinite(confidence):
+                raise InvalidSubmission(
+                    f"Column 'PredictionString', row {row}: {say(confidence)} as the confidence of {say(label)}; "
+                    "expected a finite number."
+                )
+    found = [_most_confident_first(cells[at]) for at in order]
+    precisions = []
+    for label in labels:
+        hits, scores = (
+            np.concatenate(part) for part in zip(*map(_pairs, found, truth, [label] * len(truth)), strict=True)
+        )
+        if hits.all():
+            raise InvalidSubmission(
+                f"Column 'PredictionString': every box of {say(label)} is right and every row has one, which leaves "
+                "its average precision undefined."
+            )
+        precisions.append(average_precision_score(hits, scores))
+    return float(np.mean(precisions)) if precisions else 0.0
+
+
+def _most_confident_first(cell: Detections) -> Detections:
+    order = sorted(range(len(cell.labels)), key=cell.values[:, 0].tolist().__getitem__, reverse=True)
+    return Detections([cell.labels[at] for at in order], cell.values[order])
+
+
+def _pairs(found: Detections, truth: Detections, label: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Pairs of hit and confidence of one row and label; boxes that were missed count as hits of confidence 0."""
+    wanted = truth.values[[name == label for name in truth.labels], 1:]
+    mine = found.values[[name == label for name in found.labels]]
+    ious = _iou(mine[:, 1:], wanted)
+    hits = np.zeros(len(mine), dtype=np.int64)
+    for row in range(len(mine) if len(wanted) else 0):
+        best = int(np.argmax(ious[row]))
+        if ious[row, best] > 0.5:
+            hits[row], ious[:, best] = 1, 0.0
+    missed = len(wanted) - int(hits.sum())
+    nothing = int(not len(mine) and not missed)
+    return (
+        np.concatenate([hits, np.ones(missed, dtype=np.int64), np.zeros(nothing, dtype=np.int64)]),
+        np.concatenate([mine[:, 0], np.zeros(missed + nothing)]),
+    )
+
+
+def _iou(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Intersection over union of boxes xmin, ymin, xmax, ymax, shape (first, second); 0 where a side is nan."""
+    low = np.maximum(first[:, None, :2], second[None, :, :2])
+    high = np.minimum(first[:, None, 2:], second[None, :, 2:])
+    both = np.maximum(high - low, 0.0).prod(axis=2)
+    area, true_area = ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) for boxes in (first, second))
+    union = area[:, None] + true_area[None, :] - both
+    return np.nan_to_num(np.divide(both, union, out=np.zeros_like(both), where=union > 0))

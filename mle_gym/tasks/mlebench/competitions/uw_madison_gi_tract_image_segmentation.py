@@ -1,0 +1,97 @@
+"""UW-Madison GI Tract Image Segmentation: where are stomach and bowels in slices of an MRI scan?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mle_gym.grading.grade import InvalidSubmission
+from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.frames import read_answers as read_table
+from mle_gym.tasks.mlebench.rle import Runs, dice, read_runs
+
+_Shape = tuple[int, int]
+_Slice = tuple[_Shape, list[Runs]]
+_Scan = list[_Slice]
+
+
+def read_answers(path: Path) -> pd.DataFrame:
+    """The answers with a column for the patient, who is kept whole by the reward firewall."""
+    answers = read_table(path)
+    return answers.assign(case=answers["id"].str.split("_").str[0])
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    """Weigh the rows' mean Dice, 0.4, and one minus the scans' mean Hausdorff distance, 0.6."""
+    require_columns(submission, "id", "class", "predicted")
+    height, width = (answers[f"image_{side}"].astype(int) for side in ("height", "width"))
+    shapes: list[_Shape] = list(zip(height.tolist(), width.tolist(), strict=True))
+    pixels = (height * width).tolist()
+    found = read_runs(submission["predicted"], "predicted", pixels, allow_empty=True)
+    truth = read_runs(answers["predicted"], "predicted", pixels, allow_empty=True)
+    overlaps = [dice(mask, organ, np.nan) for mask, organ in zip(found, truth, strict=False)]
+    scans = _scans(submission["id"].tolist(), found, shapes)
+    true_scans = _scans(answers["id"].tolist(), truth, shapes)
+    distances = [_hausdorff(_voxels(scan), _voxels(true)) for scan, true in zip(scans, true_scans, strict=False)]
+    return 0.4 * _mean(overlaps) + 0.6 * (1 - _mean(distances))
+
+
+def _mean(values: list[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _scans(ids: list[object], masks: list[Runs], shapes: list[_Shape]) -> list[_Scan]:
+    """Slices of each scan, with their masks; scans and slices in the order of their ids."""
+    slices: dict[str, _Slice] = {}
+    scans: dict[str, _Scan] = {}
+    for row, (name, mask, shape) in enumerate(zip(ids, masks, shapes, strict=False), start=1):
+        if not isinstance(name, str):
+            raise InvalidSubmission(
+                f"Column 'id', row {row}: {say(name)}; expected text, like 'case1_day2_slice_0003'."
+            )
+        slices.setdefault(name, (shape, []))[1].append(mask)
+        first = scans.setdefault(name.split("_slice_")[0], [slices[name]])[0]
+        if first[0] != shape:
+            here, there = (f"{height} x {width}" for height, width in (shape, first[0]))
+            raise InvalidSubmission(
+                f"Column 'id', row {row}: {say(name)} stands where the test set has an image of {here} pixels, but its "
+                f"scan began at one of {there}; expected the order of the sample submission."
+            )
+    scans = {}
+    for name in sorted(slices):
+        scans.setdefault(name.split("_slice_")[0], []).append(slices[name])
+    return list(scans.values())
+
+
+def _voxels(scan: _Scan) -> NDArray[np.bool_]:
+    """Stack the slices, the classes joined, shape (slices, height, width)."""
+    shape = scan[0][0]
+    flat = [np.logical_or.reduce([mask.mask(shape[0] * shape[1]) for mask in masks]) for _, masks in scan]
+    return np.stack([pixels.reshape(shape[::-1]).T for pixels in flat])
+
+
+def _hausdorff(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
+    """Hausdorff distance in a unit cube, by its diagonal; nan where neither has a voxel."""
+    from scipy.spatial import KDTree
+
+    size, true_size = int(found.sum()), int(truth.sum())
+    if not size and not true_size:
+        return np.nan
+    if not size or not true_size:
+        return 1.0
+    if np.array_equal(found, truth):
+        return 0.0
+    if size > 10 * true_size:
+        return 1.0
+    farthest = 0.0
+    for mine, other in ((truth, found), (found, truth)):
+        # What both have is at distance 0.
+        alone = mine & ~other if mine.shape == other.shape else mine
+        if alone.any():
+            tree = KDTree(np.argwhere(other) / truth.shape)
+            farthest = max(farthest, float(tree.query(np.argwhere(alone) / truth.shape)[0].max()))
+    return farthest / float(np.sqrt(3))

@@ -1,0 +1,31 @@
+"""Vesuvius Challenge - Ink Detection: where on a papyrus fragment is ink, seen in an X-ray volume?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mle_gym.grading.grade import InvalidSubmission
+from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.rle import read_runs
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    """F0.5 of the pixels; rows are matched by their order."""
+    require_rows(submission, len(answers))
+    require_columns(submission, "Id", "Predicted")
+    if len(submission.columns) > 2:
+        require_columns(submission, "Id", "Predicted", exact=True)
+    for row, (found, expected) in enumerate(zip(submission["Id"], answers["Id"], strict=True), start=1):
+        if found != expected:
+            raise InvalidSubmission(f"Column 'Id', row {row}: {say(found)}; expected {say(expected)}.")
+    pixels = (answers["width"] * answers["height"]).tolist()
+    scores = []
+    for ink, truth in zip(
+        read_runs(submission["Predicted"], "Predicted", pixels),
+        read_runs(answers["Predicted"], "Predicted", pixels),
+        strict=True,
+    ):
+        total = 0.25 * truth.area + ink.area
+        scores.append(1.25 * ink.overlap(truth) / total if total else 0.0)
+    return float(np.mean(scores))
