@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 from mle_gym.tasks.mlebench.catalogue import catalogue
 from mle_gym.tasks.mlebench.competition import competition_module
 
-from .conftest import COMPETITIONS
+from .conftest import CASES, COMPETITIONS
+
+_FREESOUND = "FSDKaggle2019.meta.zip"
 
 
 def _digest(path: Path) -> str | dict[str, str]:
@@ -40,6 +43,8 @@ def test_same_files_as_mle_bench(name: str, prepare_cases: Path, tmp_path: Path)
         folder.mkdir()
     with zipfile.ZipFile(prepare_cases / name / "raw.zip") as archive:
         archive.extractall(raw)
+    if name == "freesound-audio-tagging-2019":  # its labels were published elsewhere, and are fetched if not here
+        shutil.copy(CASES / _FREESOUND, raw)
     facts = catalogue()[name]
     competition_module(facts.module).prepare(raw, public, private)
     for file in {facts.answers_file, facts.gold_file, facts.sample_file}:
