@@ -1,4 +1,4 @@
-"""Fill the generated parts of the pages: the task table and the trainer's defaults.
+"""Fill the generated parts of the pages: the task table, the trainer's defaults, a page for each task.
 
 Run ``python docs/generate.py`` after a change; ``--check`` only says whether something is out of date.
 """
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from task_pages import pages
+
 from mle_gym.commands.tasks import markdown_table
 from mle_gym.tasks.registry import list_tasks
 from trainers.common.config import TrainConfig
@@ -18,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def _tasks() -> str:
-    return markdown_table(list_tasks())
+    return markdown_table(list_tasks("offline"))
 
 
 def _defaults() -> str:
@@ -50,6 +52,20 @@ def main() -> int:
             stale.append(page)
             if not check:
                 path.write_text(new, encoding="utf-8")
+    folder = ROOT / "docs" / "tasks"
+    made = pages(task for task in list_tasks() if {"offline", "mlebench"} & set(task.tags))
+    for name in sorted({*made, *(path.name for path in folder.glob("*.md"))}):
+        path = folder / name
+        if name in made and path.is_file() and path.read_text(encoding="utf-8") == made[name]:
+            continue
+        stale.append(f"docs/tasks/{name}")
+        if check:
+            continue
+        if name in made:
+            folder.mkdir(exist_ok=True)
+            path.write_text(made[name], encoding="utf-8")
+        else:
+            path.unlink()
     for page in stale:
         print(f"{page} {'is out of date; run python docs/generate.py' if check else 'written'}")
     return int(check and bool(stale))

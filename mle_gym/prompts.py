@@ -24,7 +24,9 @@ CHARACTERS_PER_TOKEN = 3
 about three of CSV and code."""
 
 MIN_TOKEN_BUDGET = 64
-_WORDS = "description.md"  # The task's own words; they come from the task, not from its folder.
+_WORDS = "description.md"  # Shown as text, not among the files.
+_LONGEST_WORDS = 200_000
+_STAND_IN = "The data are invented: small stand-ins with the files, columns and formats of the real ones."
 
 _FORMAT = "Answer with a plan of 3 to 5 sentences, then exactly one ```python code block."
 _SOLVE = (
@@ -125,6 +127,8 @@ def _sections(
 ) -> list[_Section]:
     facts = {fact.name: fact for fact in survey(data.public_dir)}
     paragraph, description = _description(task)
+    words = [paragraph, description, _prepared_words(data)]
+    words = [text for at, text in enumerate(words) if at == 0 or (text and text not in words[:at])]
     direction = "higher" if task.higher_is_better else "lower"
     goal = f"# {task.title}\nmetric: {task.metric}, {direction} is better"
     order = [*task.train_files, *task.test_files, *facts]
@@ -140,7 +144,8 @@ def _sections(
     return [
         _Section(["", brief, thorough], [20, 90]),
         _Section([goal], []),
-        _Section(["", paragraph, description], [60, 100]),
+        _Section(["", _STAND_IN] if data.kind == "synthetic" else [""], [59] if data.kind == "synthetic" else []),
+        _Section(["", *words], [60, 100, 110][: len(words)]),
         _Section(["", *_files(task, inputs)], [1, 2, 3, 10]),
         _Section(["write submission.csv", short, short + rows, full, begins], [0, 30, 49, 50]),
         _Section(["", _limits(limits)], [40]),
@@ -152,6 +157,15 @@ def _sections(
 def _description(task: Task) -> tuple[str, str]:
     text = task.description.strip()
     return text.partition("\n\n")[0].strip(), text
+
+
+def _prepared_words(data: TaskData) -> str:
+    """The description that came with prepared data, as MLE-bench puts it among the public files."""
+    path = data.public_dir / _WORDS
+    if data.kind != "prepared" or not path.is_file():
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(_LONGEST_WORDS).strip()
 
 
 def _limits(limits: Limits) -> str:
@@ -168,7 +182,7 @@ def _packages(packages: Sequence[str] | None) -> str:
 
 def _files(task: Task, inputs: list[FileFacts]) -> list[str]:
     """Lines on the input files: names only, kinds counted, a few columns, all columns."""
-    names = ["input/" + fact.name + ("/" if fact.files else "") for fact in inputs]
+    names = ["input/" + fact.name + ("/" if fact.files and not fact.archive else "") for fact in inputs]
     listed = {fact.name: fact for fact in inputs}
     train = next((listed[n] for n in task.train_files if n in listed and listed[n].columns), None)
     test = next((listed[n] for n in task.test_files if n in listed and listed[n].columns), None)
@@ -185,7 +199,8 @@ def _files(task: Task, inputs: list[FileFacts]) -> list[str]:
 
 def _file_line(task: Task, fact: FileFacts, train: FileFacts | None, target: list[str], most: int) -> str:
     if fact.files:
-        return f"input/{fact.name}/: {fact.files} files {' '.join(fact.suffixes)}".rstrip()
+        slash = "" if fact.archive else "/"
+        return f"input/{fact.name}{slash}: {fact.files} files {' '.join(fact.suffixes)}".rstrip()
     if not fact.columns:
         return f"input/{fact.name}"
     start = f"input/{fact.name}" + _rows(fact, ", {} rows")

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +43,9 @@ class FileFacts:
     head: tuple[str, ...] = ()
     """First lines of a text file, each cut at 500 characters and then marked by ``...``."""
     files: int = 0
-    """Files in a folder, at any depth."""
+    """Files in a folder, at any depth, or in a zip file."""
+    archive: bool = False
+    """Whether it is a zip file."""
     suffixes: tuple[str, ...] = ()
     """Suffixes of the files in a folder, most frequent first."""
 
@@ -63,6 +66,11 @@ def _look(path: Path) -> FileFacts:
         found = (Path(name).suffix for _, _, names in os.walk(path) for name in names)
         counts = Counter(islice(found, _FILES))
         return FileFacts(path.name, files=counts.total(), suffixes=tuple(s for s, _ in counts.most_common(3) if s))
+    if path.suffix == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            counts = Counter(Path(name).suffix for name in archive.namelist() if not name.endswith("/"))
+        suffixes = tuple(s for s, _ in counts.most_common(3) if s)
+        return FileFacts(path.name, files=counts.total(), suffixes=suffixes, archive=True)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             head = tuple(_clip(line.rstrip("\r\n")) for line in islice(_lines(file), _HEAD_LINES))

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import math
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,27 @@ def test_data_without_tables(credit: tuple[Task, TaskData], tmp_path: Path) -> N
     (tmp_path / "sample_submission.csv").write_text("id,default\n0,0\n", encoding="utf-8")
     bare = dataclasses.replace(data, public_dir=tmp_path)
     assert "write submission.csv: id,default" in render_solve(task, bare, LIMITS, 100)
+
+
+def test_stand_ins_are_called_so(tmp_path: Path) -> None:
+    task = get_task("aerial-cactus-identification")
+    data = task.load(data="synthetic", size="tiny", data_dir=tmp_path)
+    text = render_solve(task, data, LIMITS, 300)
+    assert "The data are invented" in text
+    assert "input/train.zip: 97 files .jpg" in text
+    assert "columnar cactus" in text
+
+
+def test_prepared_words_come_last_and_in_full(tmp_path: Path) -> None:
+    task = get_task("aerial-cactus-identification")
+    made = task.load(data="synthetic", size="tiny", data_dir=tmp_path)
+    folder = tmp_path / task.name / "prepared"
+    shutil.copytree(made.public_dir.parent, folder)
+    (folder / "public" / "description.md").write_text("## Overview\n\nPrepared words.", encoding="utf-8")
+    data = task.load(data_dir=tmp_path)
+    assert data.kind == "prepared"
+    text = render_solve(task, data, LIMITS, 1000)
+    assert "Prepared words." in text
+    assert "description.md" not in text
+    assert "invented" not in text
+    assert "Prepared words." not in render_solve(task, data, LIMITS, 130)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,13 @@ def test_cached_until_the_folder_changes(folder: Path) -> None:
     (folder / "more.csv").write_text("a\n1\n", encoding="utf-8")
     os.utime(folder, (1, 1))
     assert len(survey(folder)) == len(first) + 1
+
+
+def test_zip_files_are_counted_like_folders(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
+        for name in ("a/1.jpg", "a/2.jpg", "notes.txt"):
+            archive.writestr(name, "x")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 cut off")
+    broken, photos = survey(tmp_path)
+    assert (photos.files, photos.suffixes, photos.archive) == (3, (".jpg", ".txt"), True)
+    assert (broken.files, broken.archive) == (0, False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -10,14 +11,35 @@ from gymnasium.utils.env_checker import check_env
 import mle_gym
 from tests.envs.programs import COPY, answer
 
-# One of each family: a table, images in folders, text.
-SAMPLE = ["mle_gym/credit-default-v0", "mle_gym/digit-images-v0", "mle_gym/word-sentiment-v0"]
+# One of each family: tables, images in folders and archives, text, sound, masks.
+SAMPLE = [
+    "mle_gym/credit-default-v0",
+    "mle_gym/digit-images-v0",
+    "mle_gym/word-sentiment-v0",
+    "mle_gym/aerial-cactus-identification-v0",
+    "mle_gym/mlsp-2013-birds-v0",
+    "mle_gym/nomad2018-predict-transparent-conductors-v0",
+    "mle_gym/spooky-author-identification-v0",
+    "mle_gym/tgs-salt-identification-challenge-v0",
+]
 REST = sorted({mle_gym.env_id(task.name) for task in mle_gym.list_tasks()} - set(SAMPLE))
 
 
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stand-ins")
+
+
+def make(env_id: str, stand_ins: Path) -> gym.Env[str, str]:
+    """An environment of a task; of a competition on the smallest stand-in data."""
+    tags = mle_gym.get_task(env_id).tags
+    options = {"data": "synthetic", "size": "tiny", "data_dir": str(stand_ins)} if "mlebench" in tags else {}
+    return gym.make(env_id, cores=0, **options)
+
+
 @pytest.mark.parametrize("env_id", [*SAMPLE, *(pytest.param(env_id, marks=pytest.mark.slow) for env_id in REST)])
-def test_check_env_has_nothing_to_say(env_id: str, capsys: pytest.CaptureFixture[str]) -> None:
-    env = gym.make(env_id, cores=0)
+def test_check_env_has_nothing_to_say(env_id: str, stand_ins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = make(env_id, stand_ins)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(env.unwrapped)
@@ -27,8 +49,8 @@ def test_check_env_has_nothing_to_say(env_id: str, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("env_id", [*SAMPLE, *(pytest.param(env_id, marks=pytest.mark.slow) for env_id in REST)])
-def test_the_sample_submission_scores_everywhere(env_id: str) -> None:
-    env = gym.make(env_id, cores=0)
+def test_the_sample_submission_scores_everywhere(env_id: str, stand_ins: Path) -> None:
+    env = make(env_id, stand_ins)
     env.reset(seed=0)
     _, reward, terminated, _, info = env.step(answer(COPY))
     assert (info["outcome"], terminated) == ("scored", True)

@@ -12,9 +12,20 @@ from mle_gym.testing import check_task
 from .conftest import COMPETITIONS
 
 FEW = 8 * 2**20
+SAMPLE = {
+    "aerial-cactus-identification",
+    "billion-word-imputation",
+    "detecting-insults-in-social-commentary",
+    "mlsp-2013-birds",
+    "nomad2018-predict-transparent-conductors",
+    "osic-pulmonary-fibrosis-progression",
+    "spooky-author-identification",
+    "tgs-salt-identification-challenge",
+}
+EVERY = [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.slow) for name in COMPETITIONS]
 
 
-@pytest.mark.parametrize("name", COMPETITIONS)
+@pytest.mark.parametrize("name", EVERY)
 def test_sound(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.getbasetemp() / "stand-ins"
     task = get_task(name)
