@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hex_id", "image_bytes", "sentence", "words"]
+__all__ = [
+    "dicom_bytes",
+    "ellipse",
+    "hex_id",
+    "image_bytes",
+    "sentence",
+    "split_labels",
+    "wav_bytes",
+    "words",
+    "write_zip",
+]
 
 _SYLLABLES = tuple(consonant + vowel for consonant in "bdklmnrst" for vowel in "aeio")
 
@@ -38,4 +51,111 @@ def image_bytes(pixels: NDArray[Any], kind: str = "PNG", **options: Any) -> byte
 
     buffer = io.BytesIO()
     Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def ellipse(
+    shape: tuple[int, int], centre: tuple[float, float], radii: tuple[float, float], angle: float = 0.0
+) -> NDArray[np.float64]:
+    """Return how far each pixel lies inside an ellipse: 1 at its centre, 0 on its edge, negative outside.
+
+    Args:
+        shape: Height and width.
+        centre: Row and column, in pixels.
+        radii: Along rows and columns before the turn, in pixels.
+        angle: Turn, in radians.
+    """
+    rows, columns = np.indices(shape, dtype=np.float64)
+    y, x = rows - centre[0], columns - centre[1]
+    along, across = y * np.cos(angle) + x * np.sin(angle), x * np.cos(angle) - y * np.sin(angle)
+    inside: NDArray[np.float64] = 1.0 - np.hypot(along / radii[0], across / radii[1])
+    return inside
+
+
+def split_labels(
+    rng: np.random.Generator, rows: int, shares: Sequence[float], test_size: float = 0.1, random_state: int = 0
+) -> NDArray[np.int64]:
+    """Return a class for each row, shape ``(rows,)``, so that a later split has all classes on both sides.
+
+    Args:
+        rng: Decides which rows get which class.
+        rows: Number of rows.
+        shares: Share of each class; each part has it up to rounding.
+        test_size: As for :func:`mle_gym.tasks.mlebench.files.split_rows`, whose test part is meant.
+        random_state: Likewise.
+    """
+    from mle_gym.tasks.mlebench.files import split_rows
+
+    labels = np.empty(rows, dtype=np.int64)
+    ends = np.cumsum(shares) / np.sum(shares)
+    for part in split_rows(np.arange(rows), test_size=test_size, random_state=random_state):
+        at = (np.arange(len(part)) + 0.5) / len(part)
+        labels[rng.permutation(part)] = np.searchsorted(ends, at)
+    return labels
+
+
+def write_zip(archive: Path, members: Mapping[str, bytes | str]) -> None:
+    """Write a zip file of name -> content."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+
+
+def class_looks(rng: np.random.Generator, classes: int) -> NDArray[np.float64]:
+    """Draw how each class of a picture task looks, for :func:`class_pixels`; shape ``(classes, 6)``.
+
+    A look is a colour (three channels), a direction and a number of stripes, and how strong they are.
+    """
+    colours = rng.uniform(60, 190, (classes, 3))
+    stripes = np.column_stack(
+        [rng.uniform(0, np.pi, classes), rng.uniform(1, 6, classes), rng.uniform(15, 45, classes)]
+    )
+    return np.hstack([colours, stripes])
+
+
+def class_pixels(
+    rng: np.random.Generator, look: NDArray[np.float64], side: int, noise: float = 18.0
+) -> NDArray[np.float64]:
+    """Draw one picture of a class, shape ``(side, side, 3)``: striped, in changing light and with noise."""
+    down, across = np.mgrid[0:side, 0:side] / side
+    colour, (angle, stripes, strength) = look[:3], look[3:]
+    wave = np.sin(2 * np.pi * (stripes * (across * np.cos(angle) + down * np.sin(angle)) + rng.random()))
+    light = rng.normal(0, 15) + rng.normal(0, 10, 3)
+    return colour + light + strength * wave[..., None] + rng.normal(0, noise, (side, side, 3))
+
+
+def wav_bytes(sound: NDArray[np.float64], rate: int) -> bytes:
+    """Encode sound in -1..1, shape ``(samples,)``, as a WAV file of 16 bits; ``rate`` is in Hz."""
+    from scipy.io import wavfile
+
+    buffer = io.BytesIO()
+    wavfile.write(buffer, rate, (sound.clip(-1, 1) * 32767).astype(np.int16))
+    return buffer.getvalue()
+
+
+def dicom_bytes(pixels: NDArray[Any], number: int, **elements: Any) -> bytes:
+    """Encode a grey image, clipped to 12 bits, as a DICOM file.
+
+    Args:
+        pixels: Shape ``(height, width)``.
+        number: Makes the image's UID.
+        elements: Further data elements by keyword, such as ``PatientID`` or ``Modality``.
+    """
+    from pydicom.dataset import FileDataset, FileMetaDataset
+    from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage
+
+    meta = FileMetaDataset()
+    meta.MediaStorageSOPClassUID = SecondaryCaptureImageStorage
+    meta.MediaStorageSOPInstanceUID = f"1.2.840.99.{number + 1}"
+    meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    image = FileDataset("", {}, file_meta=meta, preamble=bytes(128))
+    image.SOPClassUID, image.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
+    image.PhotometricInterpretation, image.SamplesPerPixel = "MONOCHROME2", 1
+    image.Rows, image.Columns = pixels.shape
+    image.BitsAllocated, image.BitsStored, image.HighBit, image.PixelRepresentation = 16, 12, 11, 0
+    for name, value in elements.items():
+        setattr(image, name, value)
+    image.PixelData = np.clip(pixels, 0, 4095).astype("<u2").tobytes()
+    buffer = io.BytesIO()
+    image.save_as(buffer, enforce_file_format=True)
     return buffer.getvalue()
