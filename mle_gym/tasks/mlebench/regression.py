@@ -111,7 +111,13 @@ def rmse(pair: Pair) -> float:
 
 
 def prepare_table(
-    raw: Path, public: Path, private: Path, hidden: Sequence[str], sample: Sequence[str], value: Any
+    raw: Path,
+    public: Path,
+    private: Path,
+    key: str,
+    hidden: Sequence[str],
+    targets: Sequence[str],
+    value: float,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Hold out a tenth of ``train.csv``, and write train, test, answers and sample submission.
 
@@ -119,9 +125,10 @@ def prepare_table(
         raw: Kaggle's files.
         public: For programs.
         private: For answers.
+        key: The id column.
         hidden: Columns that the test table lacks.
-        sample: Columns of the sample submission, the id first.
-        value: What stands in the others.
+        targets: Columns of the sample submission beside the id.
+        value: What stands in them.
 
     Returns:
         Training and test rows.
@@ -130,5 +137,5 @@ def prepare_table(
     write_csv(train, public / "train.csv")
     write_csv(test.drop(columns=list(hidden)), public / "test.csv")
     write_csv(test, private / "test.csv")
-    write_csv(test[[sample[0]]].assign(**dict.fromkeys(sample[1:], value)), public / "sample_submission.csv")
+    write_csv(test[[key]].assign(**dict.fromkeys(targets, value)), public / "sample_submission.csv")
     return train, test

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from mle_gym.tasks.mlebench.files import copy_files, extract, split_rows, write_csv
 from mle_gym.tasks.mlebench.frames import read_answers as read_table
 from mle_gym.tasks.mlebench.regression import matched, rmse
 
@@ -19,3 +21,25 @@ def read_answers(path: Path) -> pd.DataFrame:
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """Root mean squared error over all pixels."""
     return rmse(matched(submission, answers, "id", "value"))
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 20 % of the pages; their clean versions become one row for each pixel, row by row."""
+    from PIL import Image
+
+    dirty, clean = (extract(raw / f"{name}.zip", raw) / name for name in ("train", "train_cleaned"))
+    train, test = split_rows(sorted(path.name for path in dirty.glob("*.png")), test_size=0.2)
+    copy_files((dirty / page, public / "train" / page) for page in train)
+    copy_files((clean / page, public / "train_cleaned" / page) for page in train)
+    copy_files((dirty / page, public / "test" / page) for page in test)
+    parts = []
+    for page in sorted(test):
+        with Image.open(clean / page) as image:
+            grey = np.asarray(image.convert("L")) / 255.0
+        rows, columns = grey.shape
+        name = Path(page).stem
+        ids = [f"{name}_{row}_{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+        parts.append(pd.DataFrame({"id": ids, "value": grey.ravel()}))
+    answers = pd.concat(parts, ignore_index=True)
+    write_csv(answers, private / "answers.csv")
+    write_csv(answers.assign(value=1), public / "sampleSubmission.csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.regression import sorted_alike, sorted_part
 
 TARGETS = (
@@ -25,9 +27,7 @@ TARGETS = (
 )
 
 
-def part(
-    submission: pd.DataFrame, answers: pd.DataFrame, rows: NDArray[np.bool_]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def part(submission: pd.DataFrame, answers: pd.DataFrame, rows: NDArray[np.bool_]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cut answers and submission, rows lined up as in :func:`grade`."""
     return sorted_part(submission, answers, rows, "qa_id")
 
@@ -70,3 +70,18 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
             _ranks(submission[target])  # here the first bad row is the file's
     rows = sorted_alike(submission, answers, "qa_id")
     return float(np.mean([_spearman(answers[target], rows[target]) for target in TARGETS]))
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 10 % of the questions, among them one about spelling; the sample submission counts up from 0 to 1."""
+    train, test = (part.reset_index(drop=True) for part in split_rows(read_csv(raw / "train.csv"), test_size=0.1))
+    rare = "question_type_spelling"
+    if test[rare].nunique() == 1 and (train[rare] > 0).any():
+        row = int(np.flatnonzero(train[rare] > 0)[0])
+        given, taken = train.loc[row].copy(), test.loc[0].copy()
+        train.loc[row], test.loc[0] = taken, given
+    write_csv(train, public / "train.csv")
+    write_csv(test.drop(columns=list(TARGETS)), public / "test.csv")
+    write_csv(test[["qa_id", *TARGETS]], private / "test.csv")
+    rising = np.linspace(0, 1, len(test))
+    write_csv(test[["qa_id"]].assign(**dict.fromkeys(TARGETS, rising)), public / "sample_submission.csv")

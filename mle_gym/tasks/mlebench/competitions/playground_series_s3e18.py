@@ -30,4 +30,4 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Hold out 10 % of the molecules."""
     hidden = [f"EC{number}" for number in range(1, 7)]
-    prepare_table(raw, public, private, hidden, ("id", *TARGETS), 0.5)
+    prepare_table(raw, public, private, "id", hidden, TARGETS, 0.5)

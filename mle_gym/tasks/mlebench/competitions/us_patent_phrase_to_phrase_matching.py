@@ -28,4 +28,4 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Hold out 10 % of the pairs."""
-    prepare_table(raw, public, private, ("score",), ("id", "score"), 0)
+    prepare_table(raw, public, private, "id", ("score",), ("score",), 0)

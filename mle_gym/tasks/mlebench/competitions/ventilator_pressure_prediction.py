@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns
+from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -17,3 +21,20 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     used = submission["id"].isin(answers.loc[inhaling, "id"])
     numbers(submission.assign(pressure=submission["pressure"].astype(object).where(used, 0.0)), "pressure")
     return float(mean_absolute_error(answers.loc[inhaling, "pressure"], numbers(rows[inhaling], "pressure")))
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 10 % of the breaths and number the rows of both parts anew."""
+    rows = read_csv(raw / "train.csv")
+    breaths = list(rows.groupby("breath_id").indices.values())
+    train, test = (
+        rows.iloc[np.concatenate(part)].assign(id=np.arange(1, sum(map(len, part)) + 1))
+        for part in split_rows(breaths, test_size=0.1)
+    )
+    for part, path in (
+        (train, public / "train.csv"),
+        (test, private / "test.csv"),
+        (test.drop(columns="pressure"), public / "test.csv"),
+        (test[["id"]].assign(pressure=0), public / "sample_submission.csv"),
+    ):
+        write_csv(part, path, float_format="%.10g")
