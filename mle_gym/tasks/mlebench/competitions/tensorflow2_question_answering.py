@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.competition import Size
+from mle_gym.tasks.mlebench.files import split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import same_order
 from mle_gym.tasks.mlebench.text import as_text
 
@@ -86,3 +88,33 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
             ) from None
     hits = [guesses[row] in valid if guesses[row] else not valid for row, valid in zip(found, right, strict=True)]
     return float(np.mean(hits))
+
+
+def _gold(example: str, annotation: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return an example's two rows of the perfect submission; of several short answers it has the first."""
+    short = annotation["yes_no_answer"]
+    if short == "NONE":
+        short = "{}:{}".format(*_span(annotation["short_answers"][0])) if annotation["short_answers"] else ""
+    long = "{}:{}".format(*_span(annotation["long_answer"])) if annotation["long_answer"]["start_token"] != -1 else ""
+    return [(f"{example}_short", short), (f"{example}_long", long)]
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 10 % of the labelled examples of every thousand lines."""
+    shown = ["example_id", "question_text", "document_text", "long_answer_candidates"]
+    gold: list[tuple[str, str]] = []
+    with (
+        pd.read_json(raw / "simplified-nq-train.jsonl", orient="records", lines=True, chunksize=1000) as chunks,
+        (public / "simplified-nq-train.jsonl").open("w", encoding="utf-8") as train_file,
+        (public / "simplified-nq-test.jsonl").open("w", encoding="utf-8") as test_file,
+        (private / "test.jsonl").open("w", encoding="utf-8") as answers_file,
+    ):
+        for chunk in chunks:
+            train, test = split_rows(chunk.assign(example_id=chunk["example_id"].astype(str)), test_size=0.1)
+            for rows, file in ((train, train_file), (test, answers_file), (test[shown], test_file)):
+                file.write(rows.to_json(orient="records", lines=True))
+            for example, annotations in zip(test["example_id"], test["annotations"], strict=True):
+                gold += _gold(example, annotations[0])
+    perfect = pd.DataFrame(gold, columns=["example_id", "PredictionString"])
+    write_csv(perfect, private / "gold_submission.csv")
+    write_csv(perfect.assign(PredictionString=""), public / "sample_submission.csv")

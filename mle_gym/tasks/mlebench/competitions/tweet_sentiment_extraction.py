@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.competition import Size
+from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import same_order
 from mle_gym.tasks.mlebench.text import as_text, word_overlap
 
@@ -24,3 +28,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
             "expected a word, as the metric is not defined where neither side has one."
         )
     return float(overlap.mean())
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 10 % of the labelled tweets."""
+    train, test = split_rows(read_csv(raw / "train.csv"), test_size=0.1)
+    write_csv(train, public / "train.csv")
+    write_csv(test.drop(columns="selected_text"), public / "test.csv")
+    write_csv(test[["textID"]].assign(selected_text=""), public / "sample_submission.csv")
+    write_csv(test, private / "test.csv")
