@@ -51,7 +51,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """Green leaves of 40 x 40 pixels: brown spots, brown streaks, pale mottle, a yellow mosaic, or nothing."""
     each = {"tiny": 15, "small": 90}[size]
     rows = 16 * each
-    ids = [f"{number}.jpg" for number in rng.choice(np.arange(10**7, 2**32), rows, replace=False)]
+    ids = [f"{number}.jpg" for number in 10**7 + rng.choice(4 * 10**9, rows, replace=False)]
     labels = rng.choice(5, rows, p=[0.10, 0.14, 0.14, 0.45, 0.17])
     pictures: list[bytes] = []
     (raw / "train_images").mkdir()
