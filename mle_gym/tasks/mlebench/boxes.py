@@ -70,7 +70,8 @@ def read_detections(
         if len(tokens) % width:
             spaces = ", with one space between" if separator == " " and "" in tokens else ""
             raise InvalidSubmission(
-                f"{where}: {len(tokens)} fields; expected {layout!r} for each detection, a multiple of {width}{spaces}."
+                f"{where}: {len(tokens)} field{'s' * (len(tokens) > 1)}; expected {layout!r} for each detection, a "
+                f"multiple of {width}{spaces}."
             )
         labels = [] if at is None else tokens[at::width]
         if at is not None:

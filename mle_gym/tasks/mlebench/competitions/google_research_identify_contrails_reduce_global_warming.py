@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import random
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from mle_gym.tasks.mlebench.checks import require_columns
+from mle_gym.tasks.mlebench.files import copy_files, split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import same_order
-from mle_gym.tasks.mlebench.rle import read_runs
+from mle_gym.tasks.mlebench.rle import encode_runs, read_runs
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -22,3 +28,31 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     both = sum(found[at].overlap(mask) for at, mask in zip(order, truth, strict=True))
     total = sum(mask.area for mask in (*found, *truth))
     return 2 * both / total if total else float("nan")
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out as many training records as there are in the validation set, which is copied as it is."""
+    train, test = split_rows(
+        json.loads((raw / "train_metadata.json").read_text()),
+        test_size=len(json.loads((raw / "validation_metadata.json").read_text())),
+    )
+    answers = pd.DataFrame([_answer(raw / "train" / record["record_id"]) for record in test])
+    masks = ("human_individual_masks", "human_pixel_masks")
+    for name, part in (("train", train), ("test", test)):
+        kinds = (*(f"band_{band:02}" for band in range(8, 17)), *(masks if name == "train" else ()))
+        files = (f"{record['record_id']}/{kind}.npy" for record in part for kind in kinds)
+        copy_files((raw / "train" / file, public / name / file) for file in files)
+    shutil.copytree(raw / "validation", public / "validation")
+    shutil.copyfile(raw / "validation_metadata.json", public / "validation_metadata.json")
+    (public / "train_metadata.json").write_text(json.dumps(train))
+    write_csv(answers, private / "answers.csv")
+    guesses = random.Random(0)
+    guess = [guesses.choice(["1 3 10 5", "-"]) for _ in range(len(answers))]
+    write_csv(answers.assign(encoded_pixels=guess), public / "sample_submission.csv")
+
+
+def _answer(record: Path) -> dict[str, object]:
+    mask = np.load(record / "human_pixel_masks.npy")
+    height, width, _ = np.load(record / "band_08.npy", mmap_mode="r").shape
+    runs = encode_runs(mask.T.ravel() == 1)
+    return {"record_id": record.name, "encoded_pixels": runs or "-", "height": height, "width": width}

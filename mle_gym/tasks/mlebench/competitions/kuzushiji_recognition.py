@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows
+from mle_gym.tasks.mlebench.files import copy_files, extract, read_csv, split_rows, write_csv, zip_files
 from mle_gym.tasks.mlebench.metrics import same_order
 
 
@@ -20,6 +23,26 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     hits = sum(_hits(found[at], page) for at, page in zip(order, truth, strict=True))
     offered, wanted = (sum(len(page.labels) for page in pages) for pages in (found, truth))
     return 2 * hits / (offered + wanted) if hits else 0.0
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out a tenth of the pages; the perfect submission points at the corners of the boxes, one pixel inside."""
+    pages = extract(raw / "train_images.zip", raw / "train")
+    train, test = split_rows(read_csv(raw / "train.csv"), test_size=0.1)
+    for name, part in (("train", train), ("test", test)):
+        files = [f"{page}.jpg" for page in part["image_id"]]
+        zip_files(public / f"{name}_images.zip", ((pages / file, file) for file in files))
+    copy_files([(raw / "unicode_translation.csv", public / "unicode_translation.csv")])
+    write_csv(train, public / "train.csv")
+    write_csv(test, private / "test.csv")
+    write_csv(test.assign(labels="U+003F 1 1 U+FF2F 2 2"), public / "sample_submission.csv")
+    write_csv(test.assign(labels=test["labels"].map(_inside)), private / "gold_submission.csv")
+
+
+def _inside(labels: str) -> str:
+    fields = labels.split()
+    points = zip(fields[0::5], fields[1::5], fields[2::5], strict=True)
+    return " ".join(f"{label} {int(x) + 1} {int(y) + 1}" for label, x, y in points)
 
 
 def _hits(found: Detections, truth: Detections) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -9,6 +13,7 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.files import copy_files, read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import same_order
 
 _LAYOUT = "confidence center_x center_y center_z width length height yaw label"
@@ -32,14 +37,67 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     return float(np.mean([_sample_score(cells[at], sample) for at, sample in zip(order, truth, strict=True)]))
 
 
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out a fifth of the drives (logs), with all that was seen on them."""
+
+    def read(table: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads((raw / "train_data" / f"{table}.json").read_text())
+        return rows
+
+    def write(rows: list[dict[str, Any]], part: str, table: str) -> None:
+        path = public / f"{part}_data" / f"{table}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(rows))
+
+    logs, samples, seen = read("log"), read("sample"), read("sample_data")
+    places, sensors = ({row["token"]: row for row in read(table)} for table in ("ego_pose", "calibrated_sensor"))
+    boxes = read_csv(raw / "train.csv")
+    drives = dict(zip(("train", "test"), split_rows([log["token"] for log in logs], test_size=0.2), strict=True))
+    for part, chosen in ((part, set(tokens)) for part, tokens in drives.items()):
+        tokens = {sample["token"] for sample in samples if sample["scene_token"] in chosen}
+        frames = [frame for frame in seen if frame["sample_token"] in tokens]
+        write([log for log in logs if log["token"] in chosen], part, "log")
+        write([scene for scene in read("scene") if scene["log_token"] in chosen], part, "scene")
+        write([sample for sample in samples if sample["token"] in tokens], part, "sample")
+        write(frames, part, "sample_data")
+        write([places[frame["ego_pose_token"]] for frame in frames], part, "ego_pose")
+        used = dict.fromkeys(frame["calibrated_sensor_token"] for frame in frames)
+        write([sensors[token] for token in used], part, "calibrated_sensor")
+        # MLE-bench lists the drives of the test part in both.
+        write([dict(read("map")[0], log_tokens=drives["test"])], part, "map")
+        same = [f"{table}.json" for table in ("attribute", "category", "sensor", "visibility")]
+        copy_files((raw / "train_data" / name, public / f"{part}_data" / name) for name in same)
+        picture = "map_raster_palo_alto.png"
+        copy_files([(raw / "train_maps" / picture, public / f"{part}_maps" / picture)])
+        for kind, folder in (("jpeg", "images"), ("bin", "lidar")):
+            names = {Path(frame["filename"]).name for frame in frames if frame["fileformat"] == kind}
+            copy_files((raw / f"train_{folder}" / name, public / f"{part}_{folder}" / name) for name in names)
+        mine = boxes[boxes["Id"].isin(tokens)]
+        if part == "train":
+            annotations = [row for row in read("sample_annotation") if row["sample_token"] in tokens]
+            things = {row["instance_token"] for row in annotations}
+            write(annotations, part, "sample_annotation")
+            write([thing for thing in read("instance") if thing["token"] in things], part, "instance")
+            write_csv(mine, public / "train.csv")
+            continue
+        sure = mine["PredictionString"].map(lambda text: " ".join(_with_confidence(text.split(" "))))
+        write_csv(mine.assign(PredictionString=sure), private / "test.csv")
+        write_csv(mine.assign(PredictionString=""), public / "sample_submission.csv")
+
+
+def _with_confidence(fields: list[str]) -> list[str]:
+    """Put a confidence before the eight fields of each box."""
+    return [field for at in range(0, len(fields), 8) for field in ("1.0", *fields[at : at + 8])]
+
+
 def _require_boxes(row: int, cell: Detections, labels: set[str]) -> None:
     """Require boxes that have a volume and a place, of the classes that count for this sample."""
     counted = np.array([label in labels for label in cell.labels], dtype=np.bool_)
     values = cell.values[counted]
     where = f"Column 'PredictionString', row {row}"
-    names = _LAYOUT.split()
+    names = _LAYOUT.split()[1:-1]
     # A box without end upwards overlaps nothing, but MLE-bench takes it.
-    endless = np.isinf(values[:, 1:]) & ~np.isin(names[1:], ["center_z", "height"])
+    endless = np.isinf(values[:, 1:]) & ~np.isin(names, ["center_z", "height"])
     for bad, expected in (
         (np.isnan(values[:, 1:]) | endless, "a finite number"),
         (values[:, 1:] <= [-np.inf] * 3 + [0.0] * 3 + [-np.inf], "a positive number"),
@@ -47,7 +105,7 @@ def _require_boxes(row: int, cell: Detections, labels: set[str]) -> None:
         if bad.any():
             box, field = np.argwhere(bad)[0]
             raise InvalidSubmission(
-                f"{where}: {say(values[box, field + 1])} as the {names[field + 1]} of a box; expected {expected}."
+                f"{where}: {say(values[box, field + 1])} as the {names[field]} of a box; expected {expected}."
             )
     corners = _corners(values)
     skew = np.zeros(len(values), dtype=np.bool_)
@@ -56,8 +114,8 @@ def _require_boxes(row: int, cell: Detections, labels: set[str]) -> None:
         skew |= ~np.isclose(sides.sum(axis=1), 0.0)
     if skew.any():
         raise InvalidSubmission(
-            f"{where}: a box with {names[1]} {say(values[np.flatnonzero(skew)[0], 1])} is too far away or too large for "
-            "its corners to be right angles; expected metres."
+            f"{where}: a box with {names[0]} {say(values[skew, 1][0])} is too far away or too large for its "
+            "corners to be right angles; expected metres."
         )
 
 

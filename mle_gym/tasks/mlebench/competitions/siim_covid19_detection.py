@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import same_order
 
 _LAYOUT = "label confidence xmin ymin xmax ymax"
@@ -45,6 +49,26 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
             )
         precisions.append(average_precision_score(hits, scores))
     return float(np.mean(precisions)) if precisions else 0.0
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out a tenth of the studies, with their images."""
+    studies, images = read_csv(raw / "train_study_level.csv"), read_csv(raw / "train_image_level.csv")
+    parts = [part.sort_values("id") for part in split_rows(studies, test_size=0.1)]
+    for name, part in zip(("train", "test"), parts, strict=True):
+        for study in part["id"].str.replace("_study", ""):
+            shutil.copytree(raw / "train" / study, public / name / study)
+    of_study = images["StudyInstanceUID"] + "_study"
+    train_images, test_images = (images[of_study.isin(part["id"])].sort_values("id") for part in parts)
+    train, test = parts
+    write_csv(train, public / "train_study_level.csv")
+    write_csv(train_images, public / "train_image_level.csv")
+    verdicts = [f"{_LABELS[at]} 1 0 0 1 1" for at in test.drop(columns="id").to_numpy().argmax(axis=1)]
+    ids = [*test["id"], *test_images["id"]]
+    answers = pd.DataFrame({"id": ids, "PredictionString": [*verdicts, *test_images["label"]]})
+    write_csv(answers, private / "test.csv")
+    guess = ["negative 1 0 0 1 1"] * len(test) + ["none 1 0 0 1 1"] * len(test_images)
+    write_csv(answers.assign(PredictionString=guess), public / "sample_submission.csv")
 
 
 def _most_confident_first(cell: Detections) -> Detections:

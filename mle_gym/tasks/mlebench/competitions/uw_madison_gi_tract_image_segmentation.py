@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.frames import read_answers as read_table
 from mle_gym.tasks.mlebench.rle import Runs, dice, read_runs
 
@@ -37,6 +39,31 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     true_scans = _scans(answers["id"].tolist(), truth, shapes)
     distances = [_hausdorff(_voxels(scan), _voxels(true)) for scan, true in zip(scans, true_scans, strict=False)]
     return 0.4 * _mean(overlaps) + 0.6 * (1 - _mean(distances))
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out a tenth of the patients, and of the others all days after the fourth."""
+    rows = read_csv(raw / "train.csv")
+    case, day = (rows["id"].str.split("_").str[part] for part in (0, 1))
+    _, held_out = split_rows(case.unique().tolist(), test_size=0.1, random_state=42)
+    nth_day = day.str.removeprefix("day").astype(int).groupby(case).rank(method="dense")
+    is_test = case.isin(held_out) | (nth_day > 4)
+    moved = set((case + "_" + day)[is_test])
+    for patient in case.unique():
+        for scan in sorted((raw / "train" / patient).iterdir()):
+            to_test = patient in held_out or scan.name in moved
+            shutil.copytree(scan, public / ("test" if to_test else "train") / patient / scan.name)
+    train, test = rows[~is_test], rows[is_test].rename(columns={"segmentation": "predicted"})
+    write_csv(train, public / "train.csv")
+    write_csv(test.assign(predicted="1 1 5 2"), public / "sample_submission.csv")
+    write_csv(test[["id", "class"]], public / "test.csv")
+    shapes = {}
+    for scan in moved:
+        for image in (raw / "train" / scan.split("_")[0] / scan / "scans").glob("slice_*.png"):
+            _, number, width, height = image.stem.split("_")[:4]
+            shapes[f"{scan}_slice_{number}"] = float(width), float(height)
+    sides = pd.DataFrame([shapes[name] for name in test["id"]], test.index, ["image_width", "image_height"])
+    write_csv(pd.concat([test, sides], axis=1), private / "test.csv")
 
 
 def _mean(values: list[float]) -> float:
