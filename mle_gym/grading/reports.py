@@ -97,7 +97,7 @@ def from_grade(task_id: str, found: Grade | None, submission: Path | None, *, ex
 
 
 def read_submissions(path: Path) -> list[Submission]:
-    """Read a ``submission.jsonl``: one object a line; blank lines and those that start with ``#`` or ``//`` are skipped.
+    """Read a ``submission.jsonl``: one object a line; blank lines and those behind ``#`` or ``//`` are skipped.
 
     Raises:
         ValueError: A line is not such an object; the sentence names it.

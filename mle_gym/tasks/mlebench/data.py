@@ -14,17 +14,28 @@ from mle_gym.tasks.task import TaskData
 
 __all__ = ["CompetitionData"]
 
-Stamp = tuple[tuple[int, int], ...]
+
+@dataclass(frozen=True)
+class _Key:
+    """What a grader is made of; a new one is made when a file changes."""
+
+    name: str
+    answers: Path
+    gold: Path
+    ranked: bool
+    board: Path | None
+    stamp: tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=16)
-def _grader(name: str, answers: Path, gold: Path, ranked: bool, stamp: Stamp) -> CompetitionGrader:
-    return CompetitionGrader(name, catalogue()[name], answers, gold=gold, ranked=ranked)
+def _grader(key: _Key) -> CompetitionGrader:
+    facts = catalogue()[key.name]
+    return CompetitionGrader(key.name, facts, key.answers, gold=key.gold, ranked=key.ranked, leaderboard=key.board)
 
 
 @lru_cache(maxsize=256)
-def _score(name: str, answers: Path, gold: Path, ranked: bool, stamp: Stamp, submission: Path, split: Split) -> float:
-    return _grader(name, answers, gold, ranked, stamp).grade(submission, split).score
+def _score(key: _Key, submission: Path, split: Split) -> float:
+    return _grader(key).grade(submission, split).score
 
 
 @dataclass(frozen=True)
@@ -51,13 +62,13 @@ class CompetitionData(TaskData):
     @property
     def grader(self) -> CompetitionGrader:
         """The grader, shared by all who grade against the same answers."""
-        return _grader(*self._key())
+        return _grader(self._key())
 
     def grade(self, submission: Path, split: Split = "public") -> Grade:  # noqa: D102
         return self.grader.grade(submission, split)
 
     def sample_score(self, split: Split = "public") -> float:  # noqa: D102
-        return _score(*self._key(), self.sample_path, split)
+        return _score(self._key(), self.sample_path, split)
 
     @property
     def splits(self) -> tuple[Split, ...]:  # noqa: D102
@@ -71,7 +82,14 @@ class CompetitionData(TaskData):
         top, _, rest = name.partition("/")
         return (self.private_dir if top == "private" else self.public_dir) / rest
 
-    def _key(self) -> tuple[str, Path, Path, bool, Stamp]:
-        stats = [path.stat() for path in (self.answers, self.gold)]
+    @property
+    def leaderboard(self) -> Path | None:
+        """The competition's ``leaderboard.csv`` beside prepared data, where the user has one."""
+        path = self.private_dir.parent.parent / "leaderboard.csv"
+        return path if self.kind == "prepared" and path.is_file() else None
+
+    def _key(self) -> _Key:
+        board = self.leaderboard
+        stats = [path.stat() for path in (self.answers, self.gold, board) if path is not None]
         stamp = tuple((s.st_mtime_ns, s.st_size) for s in stats)
-        return self.name, self.answers, self.gold, self.kind == "prepared", stamp
+        return _Key(self.name, self.answers, self.gold, self.kind == "prepared", board, stamp)

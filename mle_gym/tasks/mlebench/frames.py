@@ -12,7 +12,7 @@ import pandas as pd
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.grading.submission import read_bytes, show_value
 
-__all__ = ["EXACT", "max_submission_bytes", "read_answers", "read_submission_frame"]
+__all__ = ["EXACT", "max_submission_bytes", "read_answers", "read_leaderboard", "read_submission_frame"]
 
 _EXACT_BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 EXACT: dict[str, Any] = {} if _EXACT_BY_ITSELF else {"float_precision": "round_trip"}
@@ -31,6 +31,21 @@ def read_answers(path: Path) -> pd.DataFrame:
     """Read an answers file that we or MLE-bench prepared."""
     frame: pd.DataFrame = pd.read_csv(path, **EXACT)
     return frame
+
+
+def read_leaderboard(path: Path) -> tuple[float, ...]:
+    """Read the scores of a leaderboard as MLE-bench keeps it.
+
+    Raises:
+        ValueError: There is no column ``score``, or a cell of it is no number.
+    """
+    board = read_answers(path)
+    if "score" not in board.columns:
+        raise ValueError(f"{path} has no column 'score'; expected one row for each team.")
+    scores = pd.to_numeric(board["score"], errors="coerce")
+    if scores.isna().any():
+        raise ValueError(f"{path} row {int(scores.isna().to_numpy().argmax()) + 1} has no number in column 'score'.")
+    return tuple(scores.astype(float))
 
 
 def read_submission_frame(path: Path, max_bytes: int) -> pd.DataFrame:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mle_gym.grading.grade import Grade, InvalidSubmission, Split
-from mle_gym.grading.medals import medal, percentile_from_thresholds
+from mle_gym.grading.medals import leaderboard_thresholds, medal, percentile, percentile_from_thresholds
 from mle_gym.grading.splits import CannotCut, cut
 from mle_gym.tasks.mlebench.catalogue import Facts
 from mle_gym.tasks.mlebench.competition import competition_module
-from mle_gym.tasks.mlebench.frames import max_submission_bytes, read_answers, read_submission_frame
+from mle_gym.tasks.mlebench.frames import max_submission_bytes, read_answers, read_leaderboard, read_submission_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,14 +36,28 @@ class CompetitionGrader:
         answers: The answers file.
         gold: The perfect submission, which the parts of the firewall are tried with; without it there are no parts.
         ranked: Whether scores earn medals and percentiles; not so on invented data.
+        leaderboard: A CSV file with the column ``score``, for exact percentiles.
+
+    Raises:
+        ValueError: The leaderboard has no such column, or a score in it is no number.
     """
 
     def __init__(
-        self, name: str, facts: Facts, answers: Path, *, gold: Path | None = None, ranked: bool = True
+        self,
+        name: str,
+        facts: Facts,
+        answers: Path,
+        *,
+        gold: Path | None = None,
+        ranked: bool = True,
+        leaderboard: Path | None = None,
     ) -> None:
         self.name = name
         self.facts = facts
-        self.ranked = ranked and facts.thresholds is not None
+        self.board = read_leaderboard(leaderboard) if leaderboard is not None and ranked else ()
+        self.thresholds = facts.thresholds if ranked else None
+        if self.board and self.thresholds is None:
+            self.thresholds = leaderboard_thresholds(self.board, facts.higher_is_better)
         self._module = competition_module(facts.module)
         self._max_bytes = max_submission_bytes(answers)
         self.answers: Any = getattr(self._module, "read_answers", read_answers)(answers)
@@ -77,12 +91,13 @@ class CompetitionGrader:
         score = self._score(frame, self.answers)
         if split != "all":
             score = self._score(*self._part(frame, split))
-        higher, bars = self.facts.higher_is_better, self.facts.thresholds
-        if not self.ranked or bars is None:
+        higher, bars = self.facts.higher_is_better, self.thresholds
+        if bars is None:
             return Grade(score, higher, split)
         # MLE-bench ranks the score rounded to five decimals.
         rounded = round(score, 5) if math.isfinite(score) else score
-        rank = percentile_from_thresholds(rounded, bars, higher)
+        known = percentile(rounded, self.board, higher)
+        rank = known if self.board else percentile_from_thresholds(rounded, bars, higher)
         return Grade(score, higher, split, medal(rounded, bars, higher), rank)
 
     def _score(self, frame: pd.DataFrame, answers: Any) -> float:
