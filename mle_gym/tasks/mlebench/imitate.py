@@ -101,29 +101,6 @@ def write_zip(archive: Path, members: Mapping[str, bytes | str]) -> None:
             file.writestr(name, content)
 
 
-def class_looks(rng: np.random.Generator, classes: int) -> NDArray[np.float64]:
-    """Draw how each class of a picture task looks, for :func:`class_pixels`; shape ``(classes, 6)``.
-
-    A look is a colour (three channels), a direction and a number of stripes, and how strong they are.
-    """
-    colours = rng.uniform(60, 190, (classes, 3))
-    stripes = np.column_stack(
-        [rng.uniform(0, np.pi, classes), rng.uniform(1, 6, classes), rng.uniform(15, 45, classes)]
-    )
-    return np.hstack([colours, stripes])
-
-
-def class_pixels(
-    rng: np.random.Generator, look: NDArray[np.float64], side: int, noise: float = 18.0
-) -> NDArray[np.float64]:
-    """Draw one picture of a class, shape ``(side, side, 3)``: striped, in changing light and with noise."""
-    down, across = np.mgrid[0:side, 0:side] / side
-    colour, (angle, stripes, strength) = look[:3], look[3:]
-    wave = np.sin(2 * np.pi * (stripes * (across * np.cos(angle) + down * np.sin(angle)) + rng.random()))
-    light = rng.normal(0, 15) + rng.normal(0, 10, 3)
-    return colour + light + strength * wave[..., None] + rng.normal(0, noise, (side, side, 3))
-
-
 def wav_bytes(sound: NDArray[np.float64], rate: int) -> bytes:
     """Encode sound in -1..1, shape ``(samples,)``, as a WAV file of 16 bits; ``rate`` is in Hz."""
     from scipy.io import wavfile
