@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import tempfile
 from collections.abc import Callable
@@ -212,10 +213,12 @@ def _competition_scores(task: Task, data: CompetitionData) -> None:
             best = data.grade(data.gold, split).score
             _require(not math.isnan(best), task, f"the answers themselves score nan on {split}")
             _require(data.grade(data.gold, split).score == best, task, "grading the same file twice gives two scores")
-            shuffled = data.grade(other, split).score
-            _require(
-                sign * shuffled < sign * best, task, f"shuffled answers score {shuffled} on {split}, as the answers"
-            )
+            # One row's answer may not even be valid for another row: the cells of another notebook, say.
+            with contextlib.suppress(InvalidSubmission):
+                shuffled = data.grade(other, split).score
+                _require(
+                    sign * shuffled < sign * best, task, f"shuffled answers score {shuffled} on {split}, as the answers"
+                )
             sample = data.sample_score(split)
             _require(sign * sample < sign * best, task, f"the sample submission scores {sample} on {split}, the best")
 

@@ -13,8 +13,12 @@ from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, write_csv
+from mle_gym.tasks.mlebench.imitate import hex_id, words
 from mle_gym.tasks.mlebench.metrics import same_order
 from mle_gym.tasks.mlebench.text import as_text
+
+NOTES = ("Now we look at", "The table", "Let us clean", "A plot of", "We prepare")
+DOINGS = ("dropna", "groupby", "merge", "plot", "describe", "fillna")
 
 TEST_NOTEBOOKS = 20_000
 
@@ -72,3 +76,38 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     test = orders.loc[chosen, "id"]
     cells = [" ".join(json.loads((public / "test" / f"{name}.json").read_bytes())["cell_type"]) for name in test]
     write_csv(pd.DataFrame({"id": test, "cell_order": cells}), public / "sample_submission.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Notebooks about made-up tables; a note above a code cell mostly names what the cell works on."""
+    (raw / "train").mkdir()
+    vocabulary = words(rng, 400)
+    orders, family = [], []
+    ancestors = [hex_id(rng, 8) for _ in range({"tiny": 150, "small": 1200}[size])]
+    for _ in range({"tiny": 200, "small": 1600}[size]):
+        notebook = hex_id(rng, 14)
+        order, kinds, sources = [], {}, {}
+        names = rng.choice(vocabulary, size=rng.integers(4, 12), replace=False).tolist()
+        for at, name in enumerate(names):
+            if rng.random() < 0.6:
+                cell = hex_id(rng, 8)
+                word = name if rng.random() < 0.85 else str(rng.choice(vocabulary))
+                order.append(cell)
+                kinds[cell] = "markdown"
+                sources[cell] = f"{'#' * int(rng.integers(0, 3))} {rng.choice(NOTES)} {word}".strip()
+            for line in range(int(rng.integers(1, 3))):
+                cell = hex_id(rng, 8)
+                order.append(cell)
+                kinds[cell] = "code"
+                doing = str(rng.choice(DOINGS if at or line else ["read_csv"]))
+                sources[cell] = f"{name} = {names[max(at - 1, 0)]}.{doing}()\n{name}.head()"
+        notes = [cell for cell in order if kinds[cell] == "markdown"]
+        shown = [cell for cell in order if kinds[cell] == "code"] + rng.permutation(notes).tolist()
+        content = {"cell_type": {c: kinds[c] for c in shown}, "source": {c: sources[c] for c in shown}}
+        (raw / "train" / f"{notebook}.json").write_text(json.dumps(content), encoding="utf-8")
+        orders.append((notebook, " ".join(order)))
+        ancestor = str(rng.choice(ancestors))
+        relatives = [other for other, known, _ in family if known == ancestor]
+        family.append((notebook, ancestor, str(rng.choice(relatives)) if relatives else None))
+    write_csv(pd.DataFrame(orders, columns=["id", "cell_order"]), raw / "train_orders.csv")
+    write_csv(pd.DataFrame(family, columns=["id", "ancestor_id", "parent_id"]), raw / "train_ancestors.csv")

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mle_gym.tasks.mlebench.competition import Size
+from mle_gym.tasks.mlebench.imitate import words
 from mle_gym.tasks.mlebench.text import mean_text_distance
 
 
@@ -64,3 +65,31 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
         _zipped(public / "test_v2.txt.zip") as copy,
     ):
         shutil.copyfileobj(test, copy)
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Sentences of a small grammar with made-up words, where each word goes with few others, so that gaps show."""
+    vocabulary = words(rng, 420)
+    things, doings, kinds = vocabulary[:200], vocabulary[200:320], vocabulary[320:]
+    # Each word has a few usual neighbours.
+    does = {thing: rng.choice(doings, size=3) for thing in things}
+    takes = {doing: rng.choice(things, size=5) for doing in doings}
+    looks = {thing: rng.choice(kinds, size=2) for thing in things}
+    weights = 1.0 / np.arange(1, len(things) + 1)
+
+    def phrase(thing: str) -> list[str]:
+        kind = [str(rng.choice(looks[thing]))] if rng.random() < 0.5 else []
+        return [str(rng.choice(["the", "a"], p=[0.7, 0.3])), *kind, thing]
+
+    lines = []
+    for _ in range({"tiny": 5000, "small": 40000}[size]):
+        first = str(rng.choice(things, p=weights / weights.sum()))
+        doing = str(rng.choice(does[first]))
+        line = [*phrase(first), doing, *phrase(str(rng.choice(takes[doing])))]
+        if rng.random() < 0.4:
+            line += [str(rng.choice(["in", "with", "of"])), *phrase(str(rng.choice(takes[doing])))]
+        if rng.random() < 0.1:
+            line = ['"', *line, '"', ",", "he", "said"]
+        lines.append(" ".join([*line, "."]) + "\n" if rng.random() < 0.999 else "yes .\n")
+    with zipfile.ZipFile(raw / "train_v2.txt.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("train_v2.txt", "".join(lines))

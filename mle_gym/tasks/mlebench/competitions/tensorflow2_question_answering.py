@@ -14,8 +14,16 @@ from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import sentence, words
 from mle_gym.tasks.mlebench.metrics import same_order
 from mle_gym.tasks.mlebench.text import as_text
+
+FACTS = {
+    "founded": ("when was the {} founded", "was founded in"),
+    "built": ("who built the {}", "was built by"),
+    "named": ("what is the {} named after", "was named after"),
+    "owned": ("who does the {} belong to", "was owned by"),
+}
 
 Answer = tuple[int, int] | str
 KINDS = ("long", "short")
@@ -118,3 +126,56 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     perfect = pd.DataFrame(gold, columns=["example_id", "PredictionString"])
     write_csv(perfect, private / "gold_submission.csv")
     write_csv(perfect.assign(PredictionString=""), public / "sample_submission.csv")
+
+
+def _article(rng: np.random.Generator, vocabulary: list[str]) -> tuple[list[str], list[dict[str, Any]], dict[str, Any]]:
+    """Return a page's tokens, its paragraphs, and one of its facts: subject, kind, paragraph and span."""
+    tokens = ["<H1>", *sentence(rng, vocabulary, 2).split(), "</H1>"]
+    paragraphs: list[dict[str, Any]] = []
+    facts = []
+    for _ in range(int(rng.integers(3, 7))):
+        subject, kind = str(rng.choice(vocabulary[50:])), str(rng.choice(list(FACTS)))
+        value = [str(rng.integers(1700, 2020))] if kind == "founded" else rng.choice(vocabulary[50:], size=2).tolist()
+        start = len(tokens)
+        tokens += ["<P>", *sentence(rng, vocabulary, int(rng.integers(3, 12))).split(), ".", "The", subject]
+        tokens += FACTS[kind][1].split()
+        begin = len(tokens)
+        tokens += [*value, ".", *sentence(rng, vocabulary, int(rng.integers(3, 12))).split(), ".", "</P>"]
+        facts.append(
+            {"subject": subject, "kind": kind, "paragraph": len(paragraphs), "span": (begin, begin + len(value))}
+        )
+        paragraphs.append({"start_token": start, "top_level": True, "end_token": len(tokens)})
+    return tokens, paragraphs, facts[rng.integers(len(facts))]
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Pages of facts about made-up things and a question on one of them; a third of the questions have no answer."""
+    vocabulary = words(rng, 500)
+    with (raw / "simplified-nq-train.jsonl").open("w", encoding="utf-8") as file:
+        for _ in range({"tiny": 240, "small": 2400}[size]):
+            tokens, paragraphs, fact = _article(rng, vocabulary)
+            known, closed = rng.random() < 0.65, rng.random() < 0.06
+            asked = fact["subject"] if known or rng.random() < 0.5 else str(rng.choice(vocabulary[50:]))
+            kind = fact["kind"] if known else "owned"
+            long = {"start_token": -1, "candidate_index": -1, "end_token": -1}
+            if known:
+                long = {**paragraphs[fact["paragraph"]], "candidate_index": fact["paragraph"]}
+                del long["top_level"]
+            start, end = fact["span"]
+            short = [{"start_token": start, "end_token": end}] if known and not closed and rng.random() < 0.7 else []
+            question = f"was the {asked} {FACTS[kind][1].split()[1]}" if closed else FACTS[kind][0].format(asked)
+            annotation = {
+                "yes_no_answer": str(rng.choice(["YES", "NO"], p=[0.7, 0.3])) if known and closed else "NONE",
+                "long_answer": long,
+                "short_answers": short,
+                "annotation_id": int(rng.integers(1, 2**62)),
+            }
+            example = {
+                "document_text": " ".join(tokens),
+                "long_answer_candidates": paragraphs,
+                "question_text": question,
+                "annotations": [annotation],
+                "document_url": f"https://example.org/wiki?title={tokens[1]}&oldid={rng.integers(10**8, 10**9)}",
+                "example_id": int(rng.integers(-(2**62), 2**62)),
+            }
+            file.write(json.dumps(example) + "\n")
