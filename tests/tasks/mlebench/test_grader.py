@@ -133,18 +133,20 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize(
-    "task", [CACTUS, *(n for n, f in sorted(catalogue().items()) if "lite" in f.splits and n != CACTUS)]
+    "task",
+    [n if "lite" in f.splits else pytest.param(n, marks=pytest.mark.slow) for n, f in sorted(catalogue().items())],
 )
-def test_hostile_files_are_refused_in_a_sentence(name: str, task: str, grading_cases: Path, tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_bytes(HOSTILE[name])
-    grade = mle_gym.grade(task, tmp_path / "s.csv", answers=grading_cases / task / "answers.csv")
-    assert not grade.valid
-    assert math.isnan(grade.score)
-    assert grade.error.endswith(".")
-    assert len(grade.error) < 400
-    assert "cannot be graded" not in grade.error
+def test_hostile_files_are_refused_in_a_sentence(task: str, grading_cases: Path, tmp_path: Path) -> None:
+    answers = next(iter((grading_cases / task).glob("answers.*")))
+    wrong = []
+    for name, data in HOSTILE.items():
+        (tmp_path / "s.csv").write_bytes(data)
+        grade = mle_gym.grade(task, tmp_path / "s.csv", answers=answers)
+        sentence = grade.error.endswith(".") and len(grade.error) < 400 and "cannot be graded" not in grade.error
+        if grade.valid or not math.isnan(grade.score) or not sentence:
+            wrong.append(f"{name}: {grade}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_what_is_no_file_is_refused(stand_in: CompetitionData, tmp_path: Path) -> None:
