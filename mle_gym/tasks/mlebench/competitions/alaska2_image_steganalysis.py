@@ -10,7 +10,9 @@ import pandas as pd
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import image_bytes
 
 _METHODS = ("JMiPOD", "JUNIWARD", "UERD")
 _BANDS = ((0.0, 0.4, 2.0), (0.4, 1.0, 1.0))
@@ -56,3 +58,29 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     answers = pd.DataFrame({"Id": [f"{number:04d}.jpg" for number in range(1, len(test) + 1)], "Label": labels})
     write_csv(answers, private / "test.csv")
     write_csv(answers.assign(Label=0), public / "sample_submission.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Photos of 48 x 48 pixels; a message is faint noise, spread evenly or where the photo has structure."""
+    rows = {"tiny": 96, "small": 520}[size]
+    for method in ("Cover", *_METHODS):
+        (raw / method).mkdir()
+    down, across = np.mgrid[:48, :48] / 48.0
+    for number in range(1, rows + 1):
+        waves = rng.uniform(-6, 6, (6, 2))
+        grey = sum(np.sin(2 * np.pi * (y * down + x * across) + rng.uniform(0, 6)) for y, x in waves)
+        photo = 128 + 18 * grey[..., None] + rng.normal(0, 20, 3) + rng.normal(0, rng.uniform(1, 4), (48, 48, 3))
+        structure = np.hypot(*np.gradient(grey))
+        hidden = {
+            "JMiPOD": np.ones_like(structure),
+            "JUNIWARD": structure / structure.mean(),
+            "UERD": (structure > np.median(structure)) * 1.6,
+        }
+        quality = int(rng.choice([90, 95]))
+        strength = rng.uniform(2.5, 5)
+        pictures = {"Cover": photo}
+        for method, where in hidden.items():
+            pictures[method] = photo + strength * (where * rng.choice([-1, 1], where.shape))[..., None]
+        for method, pixels in pictures.items():
+            content = image_bytes(pixels, "JPEG", quality=quality)
+            (raw / method / f"{number:05d}.jpg").write_bytes(content)

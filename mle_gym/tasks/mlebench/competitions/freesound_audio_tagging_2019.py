@@ -10,13 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from mle_gym.tasks.mlebench.catalogue import catalogue
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, write_csv
+from mle_gym.tasks.mlebench.imitate import hex_id, wav_bytes, write_zip
 from mle_gym.tasks.task import TaskUnavailable
 
 _META = "FSDKaggle2019.meta"
 _ZENODO = f"https://zenodo.org/records/3612637/files/{_META}.zip?download=1"
+_RATE, _SAMPLES = 16_000, 3_200
 _ROWS = 1 << 16
 """Rows that are ranked at once."""
 
@@ -79,3 +84,49 @@ def _published(raw: Path) -> pd.DataFrame:
             ) from error
     with zipfile.ZipFile(archive) as file, file.open(table) as rows:
         return pd.read_csv(rows)
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Clips of a fifth of a second: each sound has a pitch, overtones and a beat; noisy labels are often wrong."""
+    counts = {"tiny": (100, 40, 48), "small": (420, 140, 160)}[size]
+    classes = catalogue()["freesound-audio-tagging-2019"].target
+    looks = np.column_stack(
+        [
+            120 * 25 ** rng.permutation(np.linspace(0, 1, len(classes))),
+            rng.uniform(0, 1, (len(classes), 3)),
+            rng.choice([0.0, 12.0, 30.0], len(classes)),
+        ]
+    )
+    tables = []
+    for name, count in zip(("train_curated", "train_noisy", "test"), counts, strict=True):
+        clips, labels = {}, []
+        for number in range(count):
+            first = number % len(classes) if name == "train_curated" else rng.integers(len(classes))
+            heard = {int(first), *rng.integers(len(classes), size=rng.choice(3, p=[0.8, 0.15, 0.05])).tolist()}
+            sound = sum(_sound(rng, looks[label]) for label in heard) + rng.normal(0, 0.1, _SAMPLES)
+            clips[f"{hex_id(rng, 8)}.wav"] = wav_bytes(0.3 * sound, _RATE)
+            if name == "train_noisy" and rng.random() < 0.4:
+                heard = {int(rng.integers(len(classes)))}
+            labels.append(",".join(classes[label] for label in sorted(heard)))
+        table = pd.DataFrame({"fname": list(clips), "labels": labels}).sort_values("fname", ignore_index=True)
+        tables.append(table)
+        write_zip(raw / f"{name}.zip", dict(sorted(clips.items())))
+        if name != "test":
+            write_csv(table, raw / f"{name}.csv")
+    test = tables[-1]
+    write_csv(test[["fname"]].assign(**dict.fromkeys(classes, 0)), raw / "sample_submission.csv")
+    # The clips of the public leaderboard are in the published table, but not among Kaggle's files.
+    public = tables[0].head(10).assign(fname=[f"{hex_id(rng, 8)}.wav" for _ in range(10)], usage="Public")
+    everything = pd.concat([test.assign(usage="Private"), public])
+    write_zip(raw / f"{_META}.zip", {f"{_META}/test_post_competition.csv": everything.to_csv(index=False)})
+
+
+def _sound(rng: np.random.Generator, look: NDArray[np.float64]) -> NDArray[np.float64]:
+    time = np.arange(_SAMPLES) / _RATE
+    pitch = look[0] * np.exp(rng.normal(0, 0.015))
+    tone = np.sin(2 * np.pi * pitch * time + rng.uniform(0, 6))
+    for overtone, share in enumerate(look[1:4], start=2):
+        tone += share * np.sin(2 * np.pi * overtone * pitch * time + rng.uniform(0, 6))
+    beat = 1 + 0.8 * np.sin(2 * np.pi * look[4] * time + rng.uniform(0, 6))
+    loud: NDArray[np.float64] = tone * beat * rng.uniform(0.3, 1) * np.exp(-time * rng.uniform(0, 12))
+    return loud

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import split_rows, write_csv
 from mle_gym.tasks.mlebench.metrics import accuracy
 
+_PHONES, _FEATURES = 39, 39
 _FOLDER = "timit_11/timit_11"
 
 
@@ -31,3 +33,25 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     answers = pd.DataFrame({"Id": range(len(test)), "ClassId": labels[test]})
     write_csv(answers, private / "answers.csv")
     write_csv(answers.assign(ClassId=0), public / "sampleSubmission.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Frames of phones that follow one another and flow into each other; a row is a frame with five on each side."""
+    rows = {"tiny": (900, 330), "small": (4000, 1460)}[size]
+    means = rng.normal(0, 1, (_PHONES, _FEATURES)) * np.exp(-np.arange(_FEATURES) / 15)
+    after = rng.dirichlet(np.full(_PHONES, 0.3), _PHONES)
+    place = raw / _FOLDER
+    place.mkdir(parents=True)
+    for name, count in zip(("train", "test"), rows, strict=True):
+        phones, phone = np.empty(count + 10, dtype=int), int(rng.integers(_PHONES))
+        start = 0
+        while start < len(phones):
+            length = int(rng.integers(3, 12))
+            phones[start : start + length] = phone
+            start, phone = start + length, int(rng.choice(_PHONES, p=after[phone]))
+        frames = means[phones] + rng.normal(0, 0.9, (len(phones), _FEATURES))
+        frames = (np.roll(frames, 1, axis=0) + 2 * frames + np.roll(frames, -1, axis=0)) / 4
+        windows = np.hstack([frames[shift : shift + count] for shift in range(11)])
+        np.save(place / f"{name}_11.npy", windows.astype(np.float32))
+        if name == "train":
+            np.save(place / "train_label_11.npy", phones[5 : 5 + count].astype("<U2"))
