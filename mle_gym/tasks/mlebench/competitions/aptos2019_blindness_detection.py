@@ -39,7 +39,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """An orange disc with a bright nerve; the severer the disease, the more dark spots, and later pale ones."""
-    rows = {"tiny": 280, "small": 1400}[size]
+    rows = {"tiny": 280, "small": 2000}[size]
     codes = [hex_id(rng, 12) for _ in range(rows)]
     grades = split_labels(rng, rows, (0.49, 0.10, 0.27, 0.06, 0.08))
     folder = raw / "train_images"

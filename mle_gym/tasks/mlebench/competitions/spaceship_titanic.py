@@ -44,7 +44,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     room, food, mall, spa, deck_fun = np.log1p(spent).T
     signal = 1.5 * sleeps + 0.8 * (planet == "Europa") - 0.35 * (room + spa + deck_fun) + 0.2 * (food + mall)
     signal += 0.9 * (age < 13) + 0.3 * rng.normal(size=groups)[group - 1]
-    carried = rng.random(rows) < 1 / (1 + np.exp(np.median(signal) - signal))
+    carried = rng.random(rows) < 1 / (1 + np.exp(np.quantile(signal, 0.35) - signal))
     given, family = words(rng, 300), words(rng, 200)
     kin = rng.choice(family, groups)[group - 1]
     table = pd.DataFrame(
