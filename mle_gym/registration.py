@@ -6,6 +6,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, registry
 
 from mle_gym import tasks
+from mle_gym.tasks.mlebench.task import CompetitionTask, find_prepared
 from mle_gym.tasks.task import Task
 
 __all__ = ["NAMESPACE", "env_id", "env_spec", "register_all", "register_env", "register_task"]
@@ -23,15 +24,16 @@ def env_id(task: str) -> str:
 def env_spec(task: Task) -> EnvSpec:
     """Return the spec of a task; all of it is JSON-able.
 
-    ``reward_threshold`` is bronze under reward ``paper``, its sign turned where lower is better, and None for a task
-    without thresholds. There is no ``max_episode_steps``: the environment itself ends an episode after ``max_steps``.
+    ``reward_threshold`` is bronze under reward ``paper``, its sign turned where lower is better; None for a task
+    without thresholds and for a competition whose real data are not prepared here. There is no ``max_episode_steps``: the environment itself ends an episode after ``max_steps``.
     """
     sign = 1.0 if task.higher_is_better else -1.0
+    ranked = task.thresholds if not isinstance(task, CompetitionTask) or find_prepared(task.name) else None
     return EnvSpec(
         id=env_id(task.name),
         entry_point="mle_gym.env:MLEEnv",
         vector_entry_point="mle_gym.vector:MLEVectorEnv",
-        reward_threshold=None if task.thresholds is None else sign * task.thresholds.bronze,
+        reward_threshold=None if ranked is None else sign * ranked.bronze,
         nondeterministic=True,
         kwargs={"task": task.name},
     )

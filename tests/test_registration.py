@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -53,6 +54,15 @@ def test_threshold_is_bronze_with_the_rewards_sign(higher: bool, bronze: float, 
     task = dataclasses.replace(get_task("credit-default"), higher_is_better=higher, thresholds=thresholds)
     assert env_spec(task).reward_threshold == threshold
     assert env_spec(dataclasses.replace(task, thresholds=None)).reward_threshold is None
+
+
+def test_competitions_have_a_threshold_on_real_data_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MLE_GYM_DATA", str(tmp_path))
+    task = get_task("nomad2018-predict-transparent-conductors")
+    assert env_spec(task).reward_threshold is None
+    for part in ("public", "private"):
+        (tmp_path / task.name / "prepared" / part).mkdir(parents=True)
+    assert env_spec(task).reward_threshold == -0.06582  # bronze; an error, so lower is better
 
 
 @pytest.fixture
