@@ -43,8 +43,9 @@ def _inchi(carbons: int, group: str, inside: bool) -> str:
     last = carbons + 1
     if inside:
         chain = f"c1-{'-'.join(map(str, range(3, carbons + 1)))}(2){last}"
-        middle = {"OH": f"{carbons}-{last}H,3-{carbons - 1}H2", "NH2": f"{carbons}H,3-{carbons - 1},{last}H2"}
-        return f"InChI=1S/{formula}/{chain}/h{middle.get(group, f'{carbons}H,3-{carbons - 1}H2')},1-2H3"
+        inner = "3" if carbons == 4 else f"3-{carbons - 1}"
+        middle = {"OH": f"{carbons}-{last}H,{inner}H2", "NH2": f"{carbons}H,{inner},{last}H2"}
+        return f"InChI=1S/{formula}/{chain}/h{middle.get(group, f'{carbons}H,{inner}H2')},1-2H3"
     chain = f"c{'-'.join(map(str, range(1, last + 1)))}"
     middle = f"{last}H,2-{carbons}H2" if group == "OH" else f"2-{last if group == 'NH2' else carbons}H2"
     return f"InChI=1S/{formula}/{chain}/h{middle},1H3"
@@ -63,8 +64,8 @@ def _drawing(rng: np.random.Generator, carbons: int, group: str, inside: bool) -
     pen.line(corners, fill=0)
     pen.line([(x, y), end], fill=0)
     pen.text((end[0] + 2, end[1] - (12 if inside else 6)), group, fill=0)
-    if rng.random() < 0.5:
-        picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    if rng.random() < 0.2:
+        picture = picture.transpose(Image.Transpose.ROTATE_90)
     pixels = np.asarray(picture).copy()
     pixels[rng.random(pixels.shape) < 0.004] = 0
     return image_bytes(pixels)

@@ -106,7 +106,8 @@ def _recording(rng: np.random.Generator, name: str, sequence: list[int], labelle
     wavfile.write(sound, SOUND_RATE, hum.clip(0, 255).astype(np.uint8))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
-        file.writestr(zipfile.ZipInfo(f"{name}_data.mat"), data.getvalue())
+        # The first 116 bytes are a remark, with the time of writing in it.
+        file.writestr(zipfile.ZipInfo(f"{name}_data.mat"), b"MATLAB 5.0 MAT-file".ljust(116) + data.getvalue()[116:])
         file.writestr(zipfile.ZipInfo(f"{name}_audio.wav"), sound.getvalue())
     return archive.getvalue()
 
