@@ -32,7 +32,8 @@ def class_pixels(
     colour, (angle, stripes, strength) = look[:3], look[3:]
     wave = np.sin(2 * np.pi * (stripes * (across * np.cos(angle) + down * np.sin(angle)) + rng.random()))
     light = rng.normal(0, 15) + rng.normal(0, 10, 3)
-    return colour + light + strength * wave[..., None] + rng.normal(0, noise, (side, side, 3))
+    pixels: NDArray[np.float64] = colour + light + strength * wave[..., None] + rng.normal(0, noise, (side, side, 3))
+    return pixels
 
 
 def class_photo(rng: np.random.Generator, look: NDArray[np.float64], side: int = 32, kind: str = "JPEG") -> bytes:

@@ -54,10 +54,12 @@ def _retina(rng: np.random.Generator, level: int, side: int = 40) -> NDArray[np.
     disc = ellipse((side, side), (side / 2, side / 2), (side * 0.47, side * 0.47))
     pixels = np.full((side, side, 3), rng.normal((170, 85, 35), (18, 10, 6)))
     pixels += 25 * disc[..., None] + rng.normal(0, 3, (side, side, 1))
-    pixels[ellipse((side, side), rng.normal(side / 2, side / 8, 2), (3, 3)) > 0] += 60
+    y, x = rng.normal(side / 2, side / 8, 2)
+    pixels[ellipse((side, side), (y, x), (3, 3)) > 0] += 60
     for pale, mean in ((False, 1.3 * level + 0.4), (True, 1.2 * max(level - 2, 0) + 0.2)):
         for _ in range(rng.poisson(mean)):
-            spot = ellipse((side, side), rng.uniform(side * 0.2, side * 0.8, 2), rng.uniform(1, 2.5, 2))
+            (y, x), (high, wide) = rng.uniform(side * 0.2, side * 0.8, 2), rng.uniform(1, 2.5, 2)
+            spot = ellipse((side, side), (y, x), (high, wide))
             pixels[spot > 0] += (60, 70, 30) if pale else (-75, -45, -15)
     pixels[disc < 0] = 0
     return pixels.clip(0, 255) // 4 * 4
