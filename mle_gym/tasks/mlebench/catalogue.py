@@ -82,6 +82,8 @@ class Facts:
 
 def _facts(entry: dict[str, Any]) -> Facts:
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    if values["sample_score"] is not None:
+        values["sample_score"] = float(values["sample_score"])  # "NaN", which JSON has no number for
     if values["thresholds"] is not None:
         values["thresholds"] = Thresholds(**values["thresholds"])
     return Facts(**{field.name: values[field.name] for field in fields(Facts)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -68,7 +69,9 @@ class CompetitionData(TaskData):
         return self.grader.grade(submission, split)
 
     def sample_score(self, split: Split = "public") -> float:  # noqa: D102
-        return _score(self._key(), self.sample_path, split)
+        score = _score(self._key(), self.sample_path, split)
+        # A constant column has no correlation (nan); as a baseline that is as good as knowing nothing: 0.
+        return 0.0 if math.isnan(score) else score
 
     @property
     def splits(self) -> tuple[Split, ...]:  # noqa: D102

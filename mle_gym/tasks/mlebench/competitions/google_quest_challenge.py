@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import sentence, words
 from mle_gym.tasks.mlebench.regression import sorted_alike, sorted_part
 
 TARGETS = (
@@ -25,6 +27,9 @@ TARGETS = (
     *("answer_relevance", "answer_satisfaction", "answer_type_instructions", "answer_type_procedure"),
     *("answer_type_reason_explanation", "answer_well_written"),
 )
+
+LENGTHS = ((4, 12), (20, 60), (20, 70))
+"""Fewest and most words of a title, a question and an answer in stand-in data."""
 
 
 def part(submission: pd.DataFrame, answers: pd.DataFrame, rows: NDArray[np.bool_]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -85,3 +90,45 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     write_csv(test[["qa_id", *TARGETS]], private / "test.csv")
     rising = np.linspace(0, 1, len(test))
     write_csv(test[["qa_id"]].assign(**dict.fromkeys(TARGETS, rising)), public / "sample_submission.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Made-up words; how often a judgement's own words are used, and the category, move the three raters."""
+    rows = {"tiny": 450, "small": 3000}[size]
+    vocabulary = words(rng, 300)
+    topics = {"LIFE_ARTS": "photo", "CULTURE": "english", "SCIENCE": "physics", "TECHNOLOGY": "superuser"}
+    category = rng.choice([*topics, "STACKOVERFLOW"], rows)
+    taste = rng.choice(len(vocabulary), (len(TARGETS), 25))
+    leaning = {name: rng.normal(0, 0.5, len(TARGETS)) for name in (*topics, "STACKOVERFLOW")}
+    texts = [[sentence(rng, vocabulary, int(n)) for n in rng.integers(low, high, rows)] for low, high in LENGTHS]
+    level = np.linspace(1.0, -1.0, len(TARGETS))
+    judged = np.empty((rows, len(TARGETS)))
+    places = {word: number for number, word in enumerate(vocabulary)}
+    for row in range(rows):
+        counts = [np.zeros(len(vocabulary)) for _ in range(2)]
+        for side, parts in enumerate(((texts[0][row], texts[1][row]), (texts[2][row],))):
+            np.add.at(counts[side], [places[word] for word in " ".join(parts).split()], 1)
+        for number, target in enumerate(TARGETS):
+            used = counts[target.startswith("answer")][taste[number]].sum()
+            opinion = level[number] + 0.25 * used - 0.8 + leaning[category[row]][number]
+            judged[row, number] = np.mean(rng.logistic(opinion, 1.0, 3) > 0)
+    people = [f"{name.capitalize()} {number}" for number, name in enumerate(vocabulary)]
+    host = [f"{topics.get(name, 'stackoverflow')}.stackexchange.com" for name in category]
+    asked, replied = rng.integers(0, len(people), (2, rows))
+    table = pd.DataFrame(
+        {
+            "qa_id": np.sort(rng.choice(np.arange(2 * rows), rows, replace=False)),
+            "question_title": texts[0],
+            "question_body": texts[1],
+            "question_user_name": [people[user] for user in asked],
+            "question_user_page": [f"https://{place}/users/{user}" for place, user in zip(host, asked, strict=True)],
+            "answer": texts[2],
+            "answer_user_name": [people[user] for user in replied],
+            "answer_user_page": [f"https://{place}/users/{user}" for place, user in zip(host, replied, strict=True)],
+            "url": [f"http://{place}/questions/{number}" for number, place in enumerate(host, start=1)],
+            "category": category,
+            "host": host,
+        }
+    )
+    table[list(TARGETS)] = judged.round(6)
+    table.to_csv(raw / "train.csv", index=False)

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import numbers, require_columns, require_rows, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, split_rows, write_csv
 
 COLUMNS = ("tripId", "UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees")
 EARTH_RADIUS = 6_371_000.0
 """Metres."""
+ECCENTRICITY = 6.69437999014e-3
+"""First eccentricity squared of WGS 84."""
 
 
 def _metres(here: NDArray[np.float64], there: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -67,3 +70,65 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     write_csv(answers.assign(**place), public / "sample_submission.csv")
     metadata = raw / "metadata"
     copy_files((path, public / path.relative_to(raw)) for path in metadata.rglob("*") if path.is_file())
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Drives past satellites at rest; the coarse position in the log is off by metres that a little smoothing halves.
+
+    Unlike Kaggle's, the NMEA log of the reference receiver tells the time only, not the place.
+    """
+    days, seconds = {"tiny": (36, 10), "small": (70, 20)}[size]
+    (raw / "metadata").mkdir()
+    (raw / "metadata" / "constellation_type_mapping.csv").write_text("constellationType,constellationName\n1,GPS\n")
+    for day in range(days):
+        date = pd.Timestamp("2020-05-15") + pd.Timedelta(days=3 * day)
+        for drive in range(1, 1 + int(rng.integers(1, 3))):
+            start = int(date.timestamp() * 1000) + 72_000_000 + drive * 3_600_000
+            heading = np.cumsum(rng.normal(0, 0.1, seconds)) + rng.uniform(0, 2 * np.pi)
+            speed = rng.uniform(3, 25)
+            place = np.array([37.40, -122.05]) + rng.normal(0, 0.05, 2)
+            steps = speed * np.column_stack([np.cos(heading), np.sin(heading) / np.cos(np.radians(place[0]))])
+            truth = place + np.cumsum(steps, axis=0) / 111_195.0
+            for phone in rng.choice(["GooglePixel4", "GooglePixel5", "XiaomiMi8"], rng.integers(1, 3), replace=False):
+                folder = raw / "train" / f"{date:%Y-%m-%d}-US-MTV-{drive}" / str(phone)
+                (folder / "supplemental").mkdir(parents=True)
+                when = start + np.arange(seconds) * 1000 + 441
+                table = pd.DataFrame({"MessageType": "Fix", "Provider": "GT"}, index=range(seconds))
+                table["LatitudeDegrees"], table["LongitudeDegrees"] = truth.T.round(9)
+                table["AltitudeMeters"], table["SpeedMps"], table["AccuracyMeters"] = 30.0, round(speed, 3), 0.1
+                table["BearingDegrees"] = (np.degrees(heading) % 360).round(1)
+                table["UnixTimeMillis"] = when
+                table.to_csv(folder / "ground_truth.csv", index=False)
+                _signals(rng, truth, when).to_csv(folder / "device_gnss.csv", index=False)
+                times = pd.to_datetime(when, unit="ms").strftime("$GPZDA,%H%M%S.00,%d,%m,%Y,00,00")
+                (folder / "supplemental" / "span_log.nmea").write_text("\n".join(times) + "\n", encoding="ascii")
+
+
+def _signals(rng: np.random.Generator, truth: NDArray[np.float64], when: NDArray[np.int64]) -> pd.DataFrame:
+    """Return five satellites' signals for each moment, WGS 84 coordinates from degrees, shape ``(moments, 2)``."""
+    lat, lon = np.radians(truth).T
+    curve = 6_378_137.0 / np.sqrt(1 - ECCENTRICITY * np.sin(lat) ** 2)
+    here = np.column_stack(
+        [
+            (curve + 30) * np.cos(lat) * np.cos(lon),
+            (curve + 30) * np.cos(lat) * np.sin(lon),
+            (curve * (1 - ECCENTRICITY) + 30) * np.sin(lat),
+        ]
+    )
+    coarse = here + rng.normal(0, 1.5, 3) + rng.normal(0, 3.0, here.shape)
+    up = here[0] / np.linalg.norm(here[0])
+    sky = up + rng.normal(0, 0.6, (5, 3))
+    satellites = 26_560_000.0 * sky / np.linalg.norm(sky, axis=1, keepdims=True)
+    clock = rng.uniform(-3e5, 3e5)
+    at, one = np.divmod(np.arange(len(when) * 5), 5)
+    table = pd.DataFrame({"MessageType": "Raw", "utcTimeMillis": when[at], "Svid": one + 1, "ConstellationType": 1})
+    distance = np.linalg.norm(satellites[one] - here[at], axis=1)
+    table["Cn0DbHz"] = rng.uniform(20, 45, len(at)).round(1)
+    table["RawPseudorangeMeters"] = (distance + clock + rng.normal(0, 4, len(at))).round(3)
+    table["RawPseudorangeUncertaintyMeters"] = 4.0
+    table["SignalType"] = "GPS_L1"
+    for axis, name in enumerate("XYZ"):
+        table[f"SvPosition{name}EcefMeters"] = satellites[one, axis].round(3)
+    for axis, name in enumerate("XYZ"):
+        table[f"WlsPosition{name}EcefMeters"] = coarse[at, axis].round(3)
+    return table

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mle_gym.grading.grade import InvalidSubmission
+from mle_gym.tasks.mlebench.competition import Size
+from mle_gym.tasks.mlebench.imitate import hex_id, words
 from mle_gym.tasks.mlebench.regression import matched, prepare_table
 
 
@@ -29,3 +31,26 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Hold out 10 % of the pairs."""
     prepare_table(raw, public, private, "id", ("score",), ("score",), 0)
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Phrases of made-up words; words mean the same if their first syllables do, and raters err now and then."""
+    rows = {"tiny": 400, "small": 4000}[size]
+    roots = words(rng, 80)
+    endings = ("", "ta", "ren", "lis")
+    anchors = [tuple(rng.choice(len(roots), rng.integers(1, 4), replace=False)) for _ in range(rows // 8)]
+    classes = [f"{rng.choice(list('ABCDEFGH'))}{rng.integers(1, 100):02d}" for _ in range(30)]
+
+    def phrase(meaning: tuple[int, ...]) -> str:
+        return " ".join(roots[word] + str(rng.choice(endings)) for word in meaning)
+
+    table = []
+    for _ in range(rows):
+        meaning = anchors[rng.integers(len(anchors))]
+        kept = [word for word in meaning if rng.random() < rng.choice([0.1, 0.6, 0.9])]
+        other = (*kept, *rng.choice(len(roots), rng.integers(not kept, 2), replace=False))
+        likeness = len(set(meaning) & set(other)) / len(set(meaning) | set(other))
+        score = np.clip(np.round(4 * likeness + rng.normal(0, 0.5)) / 4, 0, 1)
+        table.append((hex_id(rng, 16), phrase(meaning), phrase(other), str(rng.choice(classes)), score))
+    columns = ["id", "anchor", "target", "context", "score"]
+    pd.DataFrame(table, columns=columns).to_csv(raw / "train.csv", index=False)
