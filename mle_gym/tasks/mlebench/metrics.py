@@ -28,18 +28,18 @@ def same_order(
         InvalidSubmission: The numbers of rows or the ids differ.
     """
     require_rows(submission, len(answers))
-    require_same_ids(submission, answers, column)
     found, expected = submission[column], answers[column]
     ids = found.tolist()
     if not (found.is_unique and expected.is_unique):
         allowed, seen = Counter(expected.tolist()), Counter[Hashable]()
         for row, value in enumerate(ids, start=1):
             seen[value] += 1
-            if seen[value] > allowed[value]:
+            if seen[value] > allowed[value] > 0:
                 often = "once" if allowed[value] == 1 else f"{allowed[value]} times"
                 raise InvalidSubmission(
                     f"Column {column!r}, row {row}: {say(value)} stood there before; expected it {often}."
                 )
+    require_same_ids(submission, answers, column)
     if expected.is_unique:
         where = {value: row for row, value in enumerate(ids)}
         return np.array([where[value] for value in expected.tolist()], dtype=np.intp), np.arange(len(expected))
@@ -111,5 +111,5 @@ def accuracy(submission: pd.DataFrame, answers: pd.DataFrame, id_column: str, ta
                 f"Column {target!r}, row 1: {say(labels.iloc[0])}; expected a number, like {say(truth[0])}, and the "
                 "test set has no third label with which text would count as merely wrong."
             )
-        labels = labels.astype(object)
+        labels = labels.astype(str).astype(object)  # integers beyond 64 bits, too, were text to older pandas
     return float(np.mean(labels.to_numpy()[found] == truth))

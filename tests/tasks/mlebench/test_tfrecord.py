@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mle_gym.tasks.mlebench.tfrecord import crc32c, read_examples, write_examples
@@ -48,6 +48,7 @@ def test_reads_every_file_of_the_cases(prepare_cases: Path, tmp_path: Path) -> N
                     assert example["image"] == [b"img"]
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.text(max_size=8),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import shutil
+import wave
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, extract, read_csv, write_csv
@@ -105,9 +107,8 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
             archive.writestr(f"mlsp_contest_dataset/{path}", data)
 
         for row, species in enumerate(labels):
-            name = (
-                f"PC{rng.integers(1, 19)}_200{rng.integers(9, 11):02d}0{rng.integers(5, 9)}{row % 28 + 1:02d}_{row:06d}"
-            )
+            date = f"20{rng.integers(9, 11):02d}0{rng.integers(5, 9)}{row % 28 + 1:02d}"
+            name = f"PC{rng.integers(1, 19)}_{date}_{rng.integers(4, 10):02d}0000_{row:04d}"
             sound = rng.normal(0.0, rng.uniform(0.05, 0.25), samples)
             for k in np.flatnonzero(species | (rng.random(_SPECIES) < 0.03)):
                 strength = rng.uniform(0.01, 0.09) * np.exp(-(((time - rng.uniform(0.05, 0.2)) / 0.05) ** 2))
@@ -136,9 +137,11 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
             add(f"{path}.txt", "".join(f"{line}\n" for line in text).encode())
 
 
-def _wav(sound: np.ndarray[tuple[int], np.dtype[np.float64]], rate: int) -> bytes:
-    from scipy.io import wavfile
-
+def _wav(sound: NDArray[np.float64], rate: int) -> bytes:
     buffer = io.BytesIO()
-    wavfile.write(buffer, rate, (sound.clip(-1, 1) * 32767).astype(np.int16))
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((sound.clip(-1, 1) * 32767).astype("<i2").tobytes())
     return buffer.getvalue()

@@ -57,13 +57,14 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     for uid, row in zip(uids, labels, strict=True):
         pixels = rng.normal(90, 16, (48, 48)) + np.outer(np.linspace(-20, 20, 48), np.ones(48))
         for place, (name, label) in enumerate(zip(_LABELS, row, strict=True)):
-            faint = rng.random() < 0.15  # a line that is there but hard to see, or one that is not but looks so
-            if not label and not faint:
+            if not label and rng.random() < 0.8:
                 continue
+            # A line may be hard to see; and a few look like lines that are none.
+            strength = rng.uniform(10, 70 if label else 50)
             angle = place * np.pi / len(_LABELS)
             y = np.rint(4 + 11 * (place // 4) + steps * np.sin(angle) + rng.integers(0, 2)).astype(int)
             x = np.rint(10 * (place % 4) + 8 - 5 * (np.cos(angle) < 0) + steps * np.cos(angle)).astype(int)
-            pixels[y.clip(0, 47), x.clip(0, 47)] += 28 if faint else 75
+            pixels[y.clip(0, 47), x.clip(0, 47)] += strength
             if label:
                 points = np.column_stack((x, y)).clip(0, 47)[[0, 5, 10]].tolist()
                 annotations.append({"StudyInstanceUID": uid, "label": name, "data": str(points)})

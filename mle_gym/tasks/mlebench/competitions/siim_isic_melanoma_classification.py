@@ -41,10 +41,10 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
         copy_files((raw / "train" / f"{image}.dcm", public / name / f"{image}.dcm") for image in images)
         copy_files((raw / "jpeg/train" / f"{image}.jpg", public / "jpeg" / name / f"{image}.jpg") for image in images)
     kept = [file for file in files if file not in held_out]
-    for name, part in (("train", kept), ("test", held_out)):
+    for name, records in (("train", kept), ("test", held_out)):
         copy_files(
             (file, public / "tfrecords" / f"{name}{number:02d}-{file.stem.split('-')[1]}.tfrec")
-            for number, file in enumerate(part)
+            for number, file in enumerate(records)
         )
 
 
@@ -96,16 +96,16 @@ def _lesion(rng: np.random.Generator, malignant: bool) -> NDArray[np.uint8]:
     dark = rng.uniform(0.25, 0.7) + 0.1 * malignant
     tint = np.array((0.8, 1.0, 1.0)) * dark
     pixels = rng.normal((205, 160, 140), 7, (32, 32, 3)) * (1 - spot[:, :, None] * tint)
-    return np.clip(pixels, 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(pixels, 0, 255), dtype=np.uint8)
 
 
 def _dicom(pixels: NDArray[np.uint8], name: str, patient: str) -> bytes:
     from pydicom.dataset import FileDataset, FileMetaDataset
-    from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage
+    from pydicom.uid import UID, ExplicitVRLittleEndian, SecondaryCaptureImageStorage
 
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = SecondaryCaptureImageStorage
-    meta.MediaStorageSOPInstanceUID = f"1.2.840.99.{int(name.removeprefix('ISIC_')) + 1}"
+    meta.MediaStorageSOPInstanceUID = UID(f"1.2.840.99.{int(name.removeprefix('ISIC_')) + 1}")
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     image = FileDataset(name, {}, file_meta=meta, preamble=bytes(128))
     image.SOPClassUID = meta.MediaStorageSOPClassUID

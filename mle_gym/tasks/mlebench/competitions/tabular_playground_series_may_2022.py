@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
@@ -37,6 +39,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """Floats, counts and a ten-letter code; the target hangs on sums, a product and a letter of the code."""
     rows = {"tiny": 600, "small": 9000}[size]
     frame = pd.DataFrame({"id": np.arange(rows)})
+    values: NDArray[Any]
     for number in range(31):
         if 7 <= number <= 18:
             values = rng.poisson(rng.uniform(1.5, 3.0), rows)
