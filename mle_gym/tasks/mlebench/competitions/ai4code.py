@@ -82,7 +82,8 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """Notebooks about made-up tables; a note above a code cell mostly names what the cell works on."""
     (raw / "train").mkdir()
     vocabulary = words(rng, 400)
-    orders, family = [], []
+    orders: list[tuple[str, str]] = []
+    family: list[tuple[str, str, str | None]] = []
     ancestors = [hex_id(rng, 8) for _ in range({"tiny": 150, "small": 1200}[size])]
     for _ in range({"tiny": 200, "small": 1600}[size]):
         notebook = hex_id(rng, 14)

@@ -44,8 +44,8 @@ def _inchi(carbons: int, group: str, inside: bool) -> str:
     if inside:
         chain = f"c1-{'-'.join(map(str, range(3, carbons + 1)))}(2){last}"
         inner = "3" if carbons == 4 else f"3-{carbons - 1}"
-        middle = {"OH": f"{carbons}-{last}H,{inner}H2", "NH2": f"{carbons}H,{inner},{last}H2"}
-        return f"InChI=1S/{formula}/{chain}/h{middle.get(group, f'{carbons}H,{inner}H2')},1-2H3"
+        places = {"OH": f"{carbons}-{last}H,{inner}H2", "NH2": f"{carbons}H,{inner},{last}H2"}
+        return f"InChI=1S/{formula}/{chain}/h{places.get(group, f'{carbons}H,{inner}H2')},1-2H3"
     chain = f"c{'-'.join(map(str, range(1, last + 1)))}"
     middle = f"{last}H,2-{carbons}H2" if group == "OH" else f"2-{last if group == 'NH2' else carbons}H2"
     return f"InChI=1S/{formula}/{chain}/h{middle},1H3"

@@ -35,7 +35,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     vocabulary = words(rng, 700)
     weight = dict(zip(vocabulary[:160], rng.normal(0.0, 1.4, 160).tolist(), strict=True))
     turn, *plain = vocabulary[160:]
-    rows = []
+    rows: list[tuple[int, int, str, int]] = []
     for review in range(1, {"tiny": 60, "small": 1500}[size] + 1):
         text = sentence(rng, plain, int(rng.integers(6, 16))).split()
         for word in rng.choice(list(weight), size=rng.integers(1, 5)):

@@ -59,12 +59,12 @@ def _cardinal(number: int) -> str:
         rest = f" {_cardinal(number % 1000)}" if number % 1000 else ""
         return head + _agree(number // 1000, THOUSANDS) + rest
     parts = [HUNDREDS[number // 100 - 1]] if number >= 100 else []
-    rest = number % 100
-    if rest >= 20:
-        parts.append(TENS[rest // 10 - 2])
-        rest %= 10
-    if rest or not parts:
-        parts.append(ONES[rest])
+    low = number % 100
+    if low >= 20:
+        parts.append(TENS[low // 10 - 2])
+        low %= 10
+    if low or not parts:
+        parts.append(ONES[low])
     return " ".join(parts)
 
 
