@@ -103,7 +103,7 @@ def write_zip(archive: Path, members: Mapping[str, bytes | str]) -> None:
 
 def wav_bytes(sound: NDArray[np.float64], rate: int) -> bytes:
     """Encode sound in -1..1, shape ``(samples,)``, as a WAV file of 16 bits; ``rate`` is in Hz."""
-    from scipy.io import wavfile
+    from scipy.io import wavfile  # type: ignore[import-untyped]
 
     buffer = io.BytesIO()
     wavfile.write(buffer, rate, (sound.clip(-1, 1) * 32767).astype(np.int16))
@@ -119,11 +119,11 @@ def dicom_bytes(pixels: NDArray[Any], number: int, **elements: Any) -> bytes:
         elements: Further data elements by keyword, such as ``PatientID`` or ``Modality``.
     """
     from pydicom.dataset import FileDataset, FileMetaDataset
-    from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage
+    from pydicom.uid import UID, ExplicitVRLittleEndian, SecondaryCaptureImageStorage
 
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = SecondaryCaptureImageStorage
-    meta.MediaStorageSOPInstanceUID = f"1.2.840.99.{number + 1}"
+    meta.MediaStorageSOPInstanceUID = UID(f"1.2.840.99.{number + 1}")
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     image = FileDataset("", {}, file_meta=meta, preamble=bytes(128))
     image.SOPClassUID, image.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID

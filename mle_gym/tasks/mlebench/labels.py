@@ -155,10 +155,14 @@ def accuracy(
 
 
 def macro_f1(truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
-    """Mean F1 over all classes that stand in the truth or in the predictions, each of shape ``(rows,)``."""
-    from sklearn.metrics import f1_score
+    """Mean F1 over all classes that stand in the truth or in the predictions, each of shape ``(rows,)``.
 
-    return float(f1_score(truth, predicted, average="macro"))
+    The same as scikit-learn's ``f1_score(average="macro")``, and fast with tens of thousands of classes.
+    """
+    present, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    first, second = codes[: len(truth)], codes[len(truth) :]
+    hits = np.bincount(first[first == second], minlength=len(present))
+    return float(np.mean(2.0 * hits / np.bincount(codes, minlength=len(present))))
 
 
 def quadratic_kappa(truth: NDArray[Any], predicted: NDArray[Any]) -> float:

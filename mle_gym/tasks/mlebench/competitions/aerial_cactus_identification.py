@@ -31,7 +31,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 
 def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
-    """Brown noise of 32 x 32 pixels; a cactus is a bright green stripe with a dark shadow beside it."""
+    """Brown noise of 32 x 32 pixels; a cactus is a faint green stripe with a dark shadow beside it."""
     from PIL import Image
 
     rows = {"tiny": 120, "small": 800}[size]
@@ -39,11 +39,12 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     labels = (rng.random(rows) < 0.75).astype(int)
     with zipfile.ZipFile(raw / "train.zip", "w") as archive:
         for name, label in zip(ids, labels, strict=True):
-            pixels = rng.normal((150, 130, 110), 18, (32, 32, 3))
+            pixels = rng.normal((150, 130, 110) + rng.normal(0, 12, 3), 18, (32, 32, 3))
             if label:
-                at, wide = rng.integers(4, 24), rng.integers(2, 5)
-                pixels[:, at : at + wide] += (-30, 25, -30)
-                pixels[:, at + wide : at + wide + 2] -= 30
+                at, wide, high = rng.integers(4, 24), rng.integers(1, 4), rng.integers(6, 20)
+                stripe, fade = slice(int(rng.integers(0, 32 - high)), None), rng.uniform(0.2, 1.0)
+                pixels[stripe, at : at + wide] += np.multiply((-20, 18, -20), fade)
+                pixels[stripe, at + wide : at + wide + 1] -= 22 * fade
             buffer = io.BytesIO()
             Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(buffer, "JPEG", quality=90)
             archive.writestr(f"train/{name}", buffer.getvalue())

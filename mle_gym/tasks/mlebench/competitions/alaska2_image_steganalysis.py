@@ -77,7 +77,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
             "UERD": (structure > np.median(structure)) * 1.6,
         }
         quality = int(rng.choice([90, 95]))
-        strength = rng.uniform(2.5, 5)
+        strength = rng.uniform(1, 2.8)
         pictures = {"Cover": photo}
         for method, where in hidden.items():
             pictures[method] = photo + strength * (where * rng.choice([-1, 1], where.shape))[..., None]

@@ -55,7 +55,8 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     purchases = raw / "transactions_train.csv"
 
     def pieces(**options: Any) -> Iterator[pd.DataFrame]:
-        return iter(read_csv(purchases, chunksize=_PIECE, **options))
+        reader: Any = read_csv(purchases, chunksize=_PIECE, **options)
+        return iter(reader)
 
     last = max(piece["t_dat"].max() for piece in pieces(usecols=["t_dat"]))
     first_day = str((pd.Timestamp(last) - pd.Timedelta(days=7)).date())

@@ -49,7 +49,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     table = []
     for _ in range(rows):
         hotel = int(hotels * rng.beta(1, 1.5))
-        pixels = class_pixels(rng, looks[hotel], 40) + tints[chain[hotel]]
+        pixels = class_pixels(rng, looks[hotel], 40, noise=60.0) + tints[chain[hotel]] + rng.normal(0, 20, 3)
         pixels[rng.integers(24, 30) :, rng.integers(0, 12) : rng.integers(20, 40)] = rng.uniform(40, 220, 3)  # luggage
         place = raw / "train_images" / str(chain[hotel])
         place.mkdir(parents=True, exist_ok=True)

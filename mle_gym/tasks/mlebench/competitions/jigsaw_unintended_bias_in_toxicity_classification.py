@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, write_csv
+from mle_gym.tasks.mlebench.imitate import sentence, words
 from mle_gym.tasks.mlebench.probabilities import columns_auc
 
 IDENTITIES = (
@@ -26,6 +28,12 @@ IDENTITIES = (
     "white",
     "psychiatric_or_mental_illness",
 )
+OTHERS = (
+    *("transgender", "other_gender", "heterosexual", "bisexual", "other_sexual_orientation", "hindu", "buddhist"),
+    *("atheist", "other_religion", "asian", "latino", "other_race_or_ethnicity", "physical_disability"),
+    *("intellectual_or_learning_disability", "other_disability"),
+)
+KINDS = ("severe_toxicity", "obscene", "sexual_explicit", "identity_attack", "insult", "threat")
 POWER = -5.0
 
 
@@ -60,3 +68,45 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     test = read_csv(raw / "test_private_expanded.csv", usecols=["id", "comment_text"])
     write_csv(test, public / "test.csv")
     write_csv(test[["id"]].assign(prediction=0.0), public / "sample_submission.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Comments of made-up words; rude words make them toxic, and some groups are named in toxic ones more often."""
+    train, test = {"tiny": (1000, 700), "small": (6000, 3000)}[size]
+    vocabulary = words(rng, 440 + 4 * len(IDENTITIES))
+    names = {group: [vocabulary.pop() for _ in range(4)] for group in IDENTITIES}
+    rude = [vocabulary.pop() for _ in range(40)]
+    bias = rng.uniform(0.15, 0.45, len(IDENTITIES))
+    rows: list[dict[str, Any]] = []
+    for _ in range(train + test):
+        toxic = rng.random() < 0.3
+        groups = rng.random(len(IDENTITIES)) < (bias if toxic else 0.2)
+        spoken = sentence(rng, vocabulary, int(rng.integers(5, 40))).split()
+        spoken += [rude[place] for place in rng.integers(0, len(rude), rng.poisson(1.8 if toxic else 0.12))]
+        spoken += [names[group][rng.integers(4)] for group, there in zip(IDENTITIES, groups, strict=True) if there]
+        level = round(float(rng.beta(6, 4) * 0.5 + 0.45 if toxic else rng.beta(1, 4) * 0.5), 6)
+        kinds = {kind: round(level * float(rng.random()), 6) for kind in KINDS}
+        asked = rng.random() < 0.9
+        shares = dict.fromkeys(OTHERS, 0.0) | dict(zip(IDENTITIES, np.where(groups, 1.0, 0.0), strict=True))
+        rows.append(
+            {
+                "comment_text": " ".join(str(word) for word in rng.permutation(spoken)).capitalize() + ".",
+                "created_date": f"2017-{rng.integers(1, 13):02d}-{rng.integers(1, 29):02d} 10:00:00.000000+00",
+                "publication_id": int(rng.integers(2, 60)),
+                "parent_id": float(rng.integers(10**5, 10**6)) if rng.random() < 0.5 else np.nan,
+                "article_id": int(rng.integers(2000, 9000)),
+                "rating": "rejected" if toxic and rng.random() < 0.3 else "approved",
+                **{mood: int(rng.poisson(0.3)) for mood in ("funny", "wow", "sad", "likes", "disagree")},
+                "toxicity": level,
+                **kinds,
+                **(shares if asked else dict.fromkeys(shares, np.nan)),
+                "identity_annotator_count": 4 if asked else 0,
+                "toxicity_annotator_count": int(rng.integers(4, 11)),
+            }
+        )
+    whole = pd.DataFrame(rows)
+    labelled, hidden = whole[:train].rename(columns={"toxicity": "target"}), whole[train:]
+    order = ["target", "comment_text", *KINDS]
+    labelled = labelled[[*order, *labelled.columns.difference(order, sort=False)]]
+    for table, start, name in ((labelled, 59_848, "train"), (hidden, 7_097_320, "test_private_expanded")):
+        write_csv(table.assign(id=range(start, start + len(table)))[["id", *table.columns]], raw / f"{name}.csv")

@@ -9,7 +9,9 @@ import pandas as pd
 
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, extract, read_csv, split_rows, write_csv, zip_files
+from mle_gym.tasks.mlebench.imitate import image_bytes, write_zip
 from mle_gym.tasks.mlebench.metrics import same_order
 
 
@@ -55,3 +57,34 @@ def _hits(found: Detections, truth: Detections) -> int:
         if fits.any():
             free[np.argmax(fits)] = False
     return int((~free).sum())
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Yellowed pages with columns of glyphs; each character has a shape of its own, some look alike."""
+    pages, side = {"tiny": (250, 80), "small": (500, 112)}[size]
+    codes = [f"U+{number:04X}" for number in sorted(rng.choice(np.arange(0x3042, 0x3094), 16, replace=False).tolist())]
+    glyphs = rng.random((len(codes), 6, 6)) < 0.45
+    glyphs[1::2] = glyphs[::2]
+    glyphs[1::2, 1:4, 1:4] = rng.random((len(codes) // 2, 3, 3)) < 0.5
+    often = 1.0 / np.arange(1, len(codes) + 1)
+    members: dict[str, bytes | str] = {}
+    rows = []
+    for page in range(pages):
+        name = f"umgy{page // 50:03}-{page % 50:03}"
+        paper = np.full((side, side, 3), (225.0, 210.0, 180.0)) + rng.normal(0, 9, (side, side, 3))
+        labels = []
+        for left in range(4, side - 16, 20):
+            for top in range(4, side - 18, 18):
+                if rng.random() < 0.35:
+                    continue
+                code = rng.choice(len(codes), p=often / often.sum())
+                glyph = np.kron(glyphs[code], np.ones((2, 2)))
+                x, y = (int(start + shift) for start, shift in zip((left, top), rng.integers(0, 4, 2), strict=True))
+                paper[y : y + 12, x : x + 12] -= (glyph * rng.uniform(110, 160))[:, :, None]
+                labels.append(f"{codes[code]} {x} {y} 12 12")
+        members[f"{name}.jpg"] = image_bytes(paper, "JPEG", quality=80)
+        rows.append((name, " ".join(labels)))
+    write_zip(raw / "train_images.zip", members)
+    write_csv(pd.DataFrame(rows, columns=["image_id", "labels"]), raw / "train.csv")
+    table = pd.DataFrame({"Unicode": codes, "char": [chr(int(code[2:], 16)) for code in codes]})
+    write_csv(table, raw / "unicode_translation.csv")

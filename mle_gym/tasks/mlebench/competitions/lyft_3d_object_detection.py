@@ -13,11 +13,20 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import hex_id, image_bytes
 from mle_gym.tasks.mlebench.metrics import same_order
 
 _LAYOUT = "confidence center_x center_y center_z width length height yaw label"
 _THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
+
+_TABLES = (
+    *("attribute", "calibrated_sensor", "category", "ego_pose", "instance", "log", "map", "sample"),
+    *("sample_annotation", "sample_data", "scene", "sensor", "visibility"),
+)
+_KINDS = {"car": (1.9, 4.7, 1.7), "pedestrian": (0.8, 0.8, 1.8), "bus": (2.9, 12.0, 3.4)}
+"""Width, length and height of what stand-ins show, in metres."""
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -177,3 +186,139 @@ def _class_score(found: NDArray[np.float64], truth: NDArray[np.float64]) -> floa
     precision = right / np.arange(1, len(found) + 1)[:, None]
     envelope = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
     return float(np.mean((envelope * hits).sum(axis=0) / len(truth)))
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Drives past a few objects; lidar points lie on their sides and on the ground, cameras show blocks."""
+    drives, moments = {"tiny": (15, 9), "small": (30, 12)}[size]
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
+    for folder in ("train_data", "train_images", "train_lidar", "train_maps"):
+        (raw / folder).mkdir()
+    kinds = {name: hex_id(rng, 64) for name in _KINDS}
+    tables["category"] = [{"token": token, "name": name, "description": ""} for name, token in kinds.items()]
+    names = ("object_action_parked", "object_action_driving_straight_forward")
+    tables["attribute"] = [{"token": hex_id(rng, 64), "name": name, "description": ""} for name in names]
+    shares = {"1": "0-40%", "2": "40-60%", "3": "60-80%", "4": "80-100%"}
+    tables["visibility"] = [{"token": level, "level": level, "description": share} for level, share in shares.items()]
+    for channel, modality in (("LIDAR_TOP", "lidar"), ("CAM_FRONT", "camera"), ("CAM_BACK", "camera")):
+        tables["sensor"].append({"token": hex_id(rng, 64), "channel": channel, "modality": modality})
+    rows = [row for _ in range(drives) for row in _drive(raw, rng, tables, kinds, moments)]
+    tokens = [log["token"] for log in tables["log"]]
+    about = {"category": "semantic_prior", "filename": "maps/map_raster_palo_alto.png", "token": hex_id(rng)}
+    tables["map"] = [{"log_tokens": tokens, **about}]
+    for name, table in tables.items():
+        (raw / "train_data" / f"{name}.json").write_text(json.dumps(table))
+    streets = np.where(np.indices((64, 64)).min(axis=0) % 16 < 3, 220, 30)
+    (raw / "train_maps" / "map_raster_palo_alto.png").write_bytes(image_bytes(streets))
+    write_csv(pd.DataFrame(rows, columns=["Id", "PredictionString"]), raw / "train.csv")
+
+
+def _drive(
+    raw: Path, rng: np.random.Generator, tables: dict[str, list[dict[str, Any]]], kinds: dict[str, str], moments: int
+) -> list[tuple[str, str]]:
+    """Add one drive to the tables and write its files; return its rows of the training table."""
+    host, log = f"a{len(tables['log']):03}", hex_id(rng, 64)
+    start = 1_233_689_008_717_605 + 60_000_000 * len(tables["log"])
+    about = {"date_captured": "2019-02-01", "location": "Palo Alto", "vehicle": host, "logfile": ""}
+    tables["log"].append({"token": log, **about})
+    samples = [hex_id(rng, 64) for _ in range(moments)]
+    ends = {"first_sample_token": samples[0], "last_sample_token": samples[-1], "nbr_samples": moments}
+    tables["scene"].append({"token": log, "log_token": log, "name": f"host-{host}", "description": "", **ends})
+    mounts = []
+    for sensor in tables["sensor"]:
+        lidar, back = sensor["modality"] == "lidar", sensor["channel"] == "CAM_BACK"
+        turn = [1, 0, 0, 0] if lidar else [0.5, 0.5, -0.5, -0.5] if back else [0.5, -0.5, 0.5, -0.5]
+        lens = [] if lidar else [[40, 0, 32], [0, 40, 18], [0, 0, 1]]
+        mount = {"token": hex_id(rng, 64), "sensor_token": sensor["token"], "translation": [0.0, 0.0, 1.8]}
+        tables["calibrated_sensor"].append({**mount, "rotation": turn, "camera_intrinsic": lens})
+        mounts.append((mount["token"], -1 if back else 1, "lidar1" if lidar else f"cam{len(mounts)}"))
+    heading = rng.uniform(-np.pi, np.pi)
+    ahead = np.array([np.cos(heading), np.sin(heading)])
+    frame = np.stack([ahead, [-ahead[1], ahead[0]]])
+    car = np.array([*rng.uniform(900, 1600, 2), -20.0])
+    things = []
+    for name in rng.choice(list(_KINDS), int(rng.integers(2, 6)), p=[0.7, 0.2, 0.1]):
+        spot = car[:2] + rng.uniform((-25, 3), (25, 12)) * (1, rng.choice([-1, 1])) @ frame
+        speed = rng.choice([0.0, 0.5, 1.0]) * (name != "pedestrian") + 0.1
+        volume = np.array(_KINDS[name]) * rng.uniform(0.9, 1.1, 3)
+        yaw = heading + rng.choice([0, np.pi]) + rng.normal(0, 0.1)
+        things.append([hex_id(rng, 64), str(name), spot, speed, volume, yaw, []])
+    rows = []
+    for moment, sample in enumerate(samples):
+        time = start + 200_000 * moment
+        links = {"prev": samples[moment - 1] if moment else "", "next": [*samples, ""][moment + 1]}
+        tables["sample"].append({"token": sample, "scene_token": log, "timestamp": float(time), **links})
+        car[:2] += ahead * 0.8
+        boxes = []
+        for thing in things:
+            token, name, spot, speed, volume, yaw, seen = thing
+            thing[2] = spot = spot + speed * np.array([np.cos(yaw), np.sin(yaw)]) * 0.2
+            boxes.append((name, np.array([*spot, car[2] + volume[2] / 2]), volume, yaw))
+            seen.append(hex_id(rng, 64))
+            note = {"token": seen[-1], "sample_token": sample, "instance_token": token, "attribute_tokens": []}
+            where = {"translation": boxes[-1][1].tolist(), "size": volume.tolist(), "rotation": _quaternion(yaw)}
+            counts = {"num_lidar_pts": -1, "num_radar_pts": 0, "visibility_token": "4"}
+            tables["sample_annotation"].append({**note, **where, **counts, "prev": ["", *seen][-2], "next": ""})
+        fields = ((*map(float, middle), *map(float, volume), float(yaw), name) for name, middle, volume, yaw in boxes)
+        rows.append((sample, " ".join(str(field) for box in fields for field in box)))
+        for mount, facing, device in mounts:
+            lidar = device == "lidar1"
+            name = f"host-{host}_{device}_{time}.{'bin' if lidar else 'jpeg'}"
+            seen_by = _points(rng, car, frame, boxes) if lidar else _photo(rng, car, frame * facing, boxes)
+            (raw / ("train_lidar" if lidar else "train_images") / name).write_bytes(seen_by)
+            data = {"token": hex_id(rng, 64), "sample_token": sample, "calibrated_sensor_token": mount}
+            pose = {"token": hex_id(rng, 64), "timestamp": float(time), "translation": car.tolist()}
+            tables["ego_pose"].append({**pose, "rotation": _quaternion(heading)})
+            data |= {
+                "ego_pose_token": pose["token"],
+                "timestamp": float(time),
+                "is_key_frame": True,
+                "prev": "",
+                "next": "",
+            }
+            data |= {"filename": f"{'lidar' if lidar else 'images'}/{name}", "fileformat": "bin" if lidar else "jpeg"}
+            tables["sample_data"].append({**data, "width": None if lidar else 64, "height": None if lidar else 36})
+    for token, name, *_, seen in things:
+        ends = {"first_annotation_token": seen[0], "last_annotation_token": seen[-1], "nbr_annotations": len(seen)}
+        tables["instance"].append({"token": token, "category_token": kinds[name], **ends})
+    return rows
+
+
+def _quaternion(yaw: float) -> list[float]:
+    return [float(np.cos(yaw / 2)), 0.0, 0.0, float(np.sin(yaw / 2))]
+
+
+_Box = tuple[str, NDArray[np.float64], NDArray[np.float64], float]
+
+
+def _points(rng: np.random.Generator, car: NDArray[np.float64], frame: NDArray[np.float64], boxes: list[_Box]) -> bytes:
+    """Lidar points in the sensor's frame, 1.8 m above the ground: x, y, z, intensity, ring as 32-bit floats."""
+    ground = np.column_stack([rng.uniform(-30, 30, (250, 2)), np.zeros(250)])
+    clouds = [ground]
+    for _, middle, volume, yaw in boxes:
+        cube = rng.uniform(-0.5, 0.5, (60, 3))
+        side = np.arange(60)
+        cube[side, side % 3] = np.sign(cube[side, side % 3]) * 0.5
+        width, length, height = volume
+        body = cube * (length, width, height)
+        turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
+        across = (body[:, :2] @ turn + middle[:2] - car[:2]) @ frame.T
+        clouds.append(np.column_stack([across, body[:, 2] + height / 2]))
+    points = np.concatenate(clouds) + rng.normal(0, 0.03, (sum(map(len, clouds)), 3)) - (0, 0, 1.8)
+    rest = np.column_stack([rng.uniform(0, 100, len(points)), rng.integers(0, 40, len(points))])
+    return np.column_stack([points, rest]).astype("<f4").tobytes()
+
+
+def _photo(rng: np.random.Generator, car: NDArray[np.float64], frame: NDArray[np.float64], boxes: list[_Box]) -> bytes:
+    """What a camera sees that looks along the first row of ``frame``: blocks whose colour tells the class."""
+    pixels = np.full((36, 64, 3), 150.0)
+    pixels[18:] = 90
+    for name, middle, volume, _ in sorted(boxes, key=lambda box: -np.linalg.norm(box[1] - car)):
+        depth, left = frame @ (middle - car)[:2]
+        if depth > 2:
+            scale, x = 40 / depth, 32 - 40 * left / depth
+            top, low = 18 + scale * (1.8 - volume[2]), 18 + scale * 1.8
+            rows = slice(*np.clip([top, low], 0, 36).astype(int))
+            columns = slice(*np.clip([x - scale * volume[0] / 2, x + scale * volume[0] / 2], 0, 64).astype(int))
+            pixels[rows, columns] = {"car": (40, 60, 160), "pedestrian": (190, 60, 50), "bus": (220, 190, 40)}[name]
+    return image_bytes(pixels + rng.normal(0, 8, pixels.shape), "JPEG", quality=75)

@@ -49,7 +49,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
             length = int(rng.integers(3, 12))
             phones[start : start + length] = phone
             start, phone = start + length, int(rng.choice(_PHONES, p=after[phone]))
-        frames = means[phones] + rng.normal(0, 0.9, (len(phones), _FEATURES))
+        frames = means[phones] + rng.normal(0, 1.7, (len(phones), _FEATURES))
         frames = (np.roll(frames, 1, axis=0) + 2 * frames + np.roll(frames, -1, axis=0)) / 4
         windows = np.hstack([frames[shift : shift + count] for shift in range(11)])
         np.save(place / f"{name}_11.npy", windows.astype(np.float32))

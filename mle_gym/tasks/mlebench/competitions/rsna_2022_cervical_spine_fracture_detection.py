@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns, require_same_ids
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, write_csv
+from mle_gym.tasks.mlebench.imitate import ellipse
 
 VERTEBRAE = tuple(f"C{number}" for number in range(1, 8))
 SHARE = 0.1
@@ -37,7 +40,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     boxed = sorted(boxes["StudyInstanceUID"].unique())
     masked = sorted(path.stem for path in (raw / "segmentations").glob("*.nii"))
     both = [study for study in boxed if study in set(masked)]
-    rng = random.Random(0)  # noqa: S311
+    rng = random.Random(0)
     shared = rng.sample(both, round(len(both) * SHARE))
     only_masked = rng.sample([s for s in masked if s not in set(both)], round(len(masked) * SHARE) - len(shared))
     only_boxed = rng.sample([s for s in boxed if s not in set(both)], round(len(boxed) * SHARE) - len(shared))
@@ -60,3 +63,70 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     for name, studies in (("train_images", whole[inside]), ("test_images", whole[~inside])):
         for study in studies["StudyInstanceUID"]:
             shutil.copytree(raw / "train_images" / study, public / name / study)
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Two slices of each vertebra, a bright ring in soft tissue; a fracture is a dark gap in the ring."""
+    import nibabel
+
+    count = {"tiny": 44, "small": 180}[size]
+    for folder in ("segmentations", "train_images"):
+        (raw / folder).mkdir()
+    numbers = rng.permutation(np.arange(1, 33_000))[:count]
+    rows: list[dict[str, Any]] = []
+    boxes = []
+    for number in numbers:
+        study = f"1.2.826.0.1.3680043.{number}"
+        hurt = rng.random() < 0.5
+        broken = {name: int(hurt and rng.random() < 0.3) for name in VERTEBRAE}
+        rows.append({"StudyInstanceUID": study, "patient_overall": int(any(broken.values())), **broken})
+        (raw / "train_images" / study).mkdir()
+        masks = []
+        for place in range(2 * len(VERTEBRAE)):
+            bone = place // 2
+            pixels, mask, gap = _slice(rng, broken=bool(broken[VERTEBRAE[bone]]))
+            _write_dicom(raw / "train_images" / study / f"{place + 1}.dcm", study, place + 1, pixels)
+            masks.append(mask * (bone + 1))
+            if broken[VERTEBRAE[bone]] and number % 3 == 0:
+                boxes.append((study, float(gap[1] - 3), float(gap[0] - 3), 6.0, 6.0, place + 1))
+        if number % 5 == 0:
+            volume = np.stack(masks, axis=-1).astype(np.uint8)
+            nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), raw / "segmentations" / f"{study}.nii")
+    write_csv(pd.DataFrame(rows), raw / "train.csv")
+    columns = ["StudyInstanceUID", "x", "y", "width", "height", "slice_number"]
+    write_csv(pd.DataFrame(boxes, columns=columns), raw / "train_bounding_boxes.csv")
+
+
+def _slice(
+    rng: np.random.Generator, *, broken: bool
+) -> tuple[NDArray[np.int16], NDArray[np.bool_], NDArray[np.float64]]:
+    """Hounsfield units of 24 x 24 pixels, which of them are bone, and where the gap is (row, column)."""
+    shape, middle = (24, 24), rng.uniform(10, 14, 2)
+    ring = ellipse(shape, tuple(middle), (8.0, 9.0), 0.0)
+    bone = (ring > 0) & (ring < 0.4)
+    pixels = rng.normal(40, 60, shape) + np.where(bone, rng.uniform(400, 800), 0)
+    turn = rng.uniform(0, 2 * np.pi)
+    gap = middle + 7.0 * np.array([np.sin(turn), np.cos(turn)])
+    depth = rng.uniform(0.4, 1.0) if broken else rng.uniform(0.0, 0.4) * (rng.random() < 0.3)
+    pixels -= depth * 600 * (bone & (ellipse(shape, tuple(gap), (2.2, 2.2)) > 0))
+    return pixels.astype(np.int16), bone, gap
+
+
+def _write_dicom(path: Path, study: str, number: int, pixels: NDArray[np.int16]) -> None:
+    from pydicom.dataset import FileDataset, FileMetaDataset
+    from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
+
+    meta = FileMetaDataset()
+    meta.MediaStorageSOPClassUID, meta.TransferSyntaxUID = CTImageStorage, ExplicitVRLittleEndian
+    meta.MediaStorageSOPInstanceUID = f"{study}.1.{number}"
+    data = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128)
+    data.SOPClassUID, data.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
+    data.StudyInstanceUID, data.SeriesInstanceUID, data.PatientID = study, f"{study}.1", study.rpartition(".")[2]
+    data.InstanceNumber, data.SliceThickness, data.PixelSpacing = number, 5, [8, 8]
+    data.ImagePositionPatient, data.ImageOrientationPatient = [0, 0, -5 * number], [1, 0, 0, 0, 1, 0]
+    data.Rows, data.Columns = pixels.shape
+    data.SamplesPerPixel, data.PhotometricInterpretation = 1, "MONOCHROME2"
+    data.BitsAllocated, data.BitsStored, data.HighBit, data.PixelRepresentation = 16, 16, 15, 1
+    data.RescaleIntercept, data.RescaleSlope = 0, 1
+    data.PixelData = pixels.tobytes()
+    data.save_as(path, enforce_file_format=True)

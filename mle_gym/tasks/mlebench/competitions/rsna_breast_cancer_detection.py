@@ -62,7 +62,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """Mammograms of 40 x 32 pixels, two of each breast; a cancer is a small bright spot, seen in both."""
-    patients = {"tiny": 160, "small": 480}[size]
+    patients = {"tiny": 160, "small": 400}[size]
     sick = split_labels(rng, patients, (0.8, 0.1, 0.1), random_state=42)
     ids = np.sort(rng.choice(65_000, patients, replace=False))
     images = iter(rng.choice(2_000_000_000, 4 * patients, replace=False).tolist())
@@ -96,7 +96,7 @@ def _breast(rng: np.random.Generator, density: float, tumour: tuple[float, float
     inside = ellipse((40, 32), (20 + rng.normal(), 0), (17 + rng.normal(), 24 + rng.normal()))
     tissue = ellipse((40, 32), (rng.uniform(14, 26), rng.uniform(6, 14)), (9, 7), rng.uniform(0, 3)).clip(0)
     pixels = 900 + 1000 * density * tissue + rng.normal(0, 110, inside.shape)
-    if tumour is not None:
-        at = (tumour[0] + rng.normal(), tumour[1] + rng.normal())
-        pixels += rng.uniform(700, 1900) * ellipse(inside.shape, at, tuple(rng.uniform(2, 4, 2))).clip(0)
+    spots = [(rng.uniform(8, 32), rng.uniform(4, 18))] if rng.random() < 0.25 else []  # harmless ones
+    for at in spots if tumour is None else [*spots, (tumour[0] + rng.normal(), tumour[1] + rng.normal())]:
+        pixels += rng.uniform(350, 1300) * ellipse(inside.shape, at, tuple(rng.uniform(2, 4, 2))).clip(0)
     return np.where(inside > 0, pixels, rng.normal(60, 20, inside.shape))

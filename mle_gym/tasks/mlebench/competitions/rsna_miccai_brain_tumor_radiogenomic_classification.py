@@ -41,8 +41,8 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     shape, image = (24, 24), 0
     for patient, label in zip(ids, labels, strict=True):
         at, radius = rng.uniform(8, 16, 2), rng.uniform(2.5, 5)
-        rim = rng.normal(950 - 300 * label, 260)
-        swelling = rng.normal(2.0 + 0.7 * label, 0.7)
+        rim = rng.normal(900 - 200 * label, 260)
+        swelling = rng.normal(2.0 + 0.5 * label, 0.7)
         for scan, brain in _BRAIN.items():
             folder = raw / "train" / patient / scan
             folder.mkdir(parents=True)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.boxes import Detections, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_rows, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import dicom_bytes, ellipse, hex_id, split_labels
 from mle_gym.tasks.mlebench.metrics import same_order
 
 _LAYOUT = "label confidence xmin ymin xmax ymax"
@@ -102,3 +104,46 @@ def _iou(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.
     area, true_area = ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) for boxes in (first, second))
     union = area[:, None] + true_area[None, :] - both
     return np.nan_to_num(np.divide(both, union, out=np.zeros_like(both), where=union > 0))
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Dark lungs in a bright chest; where the bright spots lie makes the appearance: both lungs, one, or the middle."""
+    count, side = {"tiny": (240, 40), "small": (700, 56)}[size]
+    columns = [f"{kind} Appearance" for kind in ("Typical", "Indeterminate", "Atypical")]
+    verdicts = split_labels(rng, count, [0.28, 0.42, 0.18, 0.12])
+    studies, images = [], []
+    for study, verdict in zip((hex_id(rng, 12) for _ in range(count)), verdicts.tolist(), strict=True):
+        truth = [int(verdict == at) for at in range(4)]
+        studies.append((f"{study}_study", *truth))
+        for _ in range(1 + int(rng.random() < 0.1)):
+            series, image = hex_id(rng, 12), hex_id(rng, 12)
+            pixels, boxes = _chest(rng, side, verdict)
+            places = [dict(zip(("x", "y", "width", "height"), box, strict=True)) for box in boxes]
+            label = " ".join(f"opacity 1 {x} {y} {round(x + w, 5)} {round(y + h, 5)}" for x, y, w, h in boxes)
+            images.append((f"{image}_image", str(places) if places else None, label or "none 1 0 0 1 1", study))
+            file = raw / "train" / study / series / f"{image}.dcm"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(dicom_bytes(pixels, len(images), PatientID=study, Modality="DX", BodyPartExamined="CHEST"))
+    study_table = pd.DataFrame(studies, columns=["id", "Negative for Pneumonia", *columns])
+    image_table = pd.DataFrame(images, columns=["id", "boxes", "label", "StudyInstanceUID"])
+    write_csv(study_table, raw / "train_study_level.csv")
+    write_csv(image_table, raw / "train_image_level.csv")
+
+
+def _chest(
+    rng: np.random.Generator, side: int, verdict: int
+) -> tuple[NDArray[np.float64], list[tuple[float, float, float, float]]]:
+    """An X-ray of 12 bits and the boxes x, y, width, height of its opacities."""
+    shape = (side, side)
+    pixels = np.full(shape, 2600.0)
+    for x in (0.28, 0.72):
+        pixels[ellipse(shape, (side * 0.5, side * x), (side * 0.4, side * 0.19)) > 0] = 900.0
+    spots = {0: [], 1: [(0.65, 0.25), (0.65, 0.75)], 2: [(0.55, rng.choice([0.25, 0.75]))], 3: [(0.25, 0.35)]}[verdict]
+    boxes = []
+    for y, x in spots:
+        y, x = np.array((y, x)) * side + rng.normal(0, side * 0.04, 2)
+        high, wide = rng.uniform(0.09, 0.16, 2) * side
+        pixels += np.maximum(ellipse(shape, (y, x), (high, wide)), 0) ** 0.5 * rng.uniform(700, 1500)
+        if rng.random() < 0.9:  # some are missed by the radiologists
+            boxes.append(tuple(round(float(value), 5) for value in (x - wide, y - high, 2 * wide, 2 * high)))
+    return pixels + rng.normal(0, 180, shape), boxes

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from mle_gym.tasks.mlebench.checks import require_columns
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, extract, read_csv, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import hex_id, image_bytes, write_zip
 from mle_gym.tasks.mlebench.metrics import same_order
-from mle_gym.tasks.mlebench.rle import read_runs
+from mle_gym.tasks.mlebench.rle import encode_runs, read_runs
 
 _SIDE = 101
 _THRESHOLDS = np.arange(0.5, 1.0, 0.05)
@@ -54,3 +56,27 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     write_csv(test, private / "test.csv")
     write_csv(test.assign(rle_mask="1 1"), public / "sample_submission.csv")
     write_csv(depths[depths["id"].isin(train["id"])].sort_values("id"), public / "depths.csv")
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Bent layers of rock; salt is a brighter body without layers below a wavy line, more often in deep images."""
+    rows = {"tiny": 120, "small": 480}[size]
+    ids = [hex_id(rng, 10) for _ in range(rows)]
+    depths = rng.integers(50, 960, rows)
+    members: dict[str, bytes | str] = {}
+    runs = []
+    y, x = np.indices((_SIDE, _SIDE), dtype=np.float64)
+    for name, depth in zip(ids, depths.tolist(), strict=True):
+        bend = rng.uniform(-8, 8) * np.sin(x / rng.uniform(15, 40)) + rng.uniform(-0.3, 0.3) * x
+        rock = 110 + 35 * np.sin((y + bend) / rng.uniform(2, 4))
+        edge = (
+            rng.uniform(-20, 110) + rng.uniform(-12, 12) * np.sin(x / rng.uniform(8, 20)) + rng.uniform(-0.8, 0.8) * x
+        )
+        salt = (y > edge) & (rng.random() < 0.3 + 0.5 * depth / 960)
+        pixels = np.where(salt, rng.uniform(130, 165), rock) + rng.normal(0, 14, rock.shape)
+        members[f"competition_data/train/images/{name}.png"] = image_bytes(pixels // 8 * 8)
+        members[f"competition_data/train/masks/{name}.png"] = image_bytes(salt * 255)
+        runs.append(encode_runs(salt.T.ravel()))
+    members["competition_data/train.csv"] = pd.DataFrame({"id": ids, "rle_mask": runs}).to_csv(index=False)
+    write_zip(raw / "competition_data.zip", members)
+    write_csv(pd.DataFrame({"id": ids, "z": depths}), raw / "depths.csv")

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.checks import require_columns, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import read_csv, split_rows, write_csv
 from mle_gym.tasks.mlebench.frames import read_answers as read_table
-from mle_gym.tasks.mlebench.rle import Runs, dice, read_runs
+from mle_gym.tasks.mlebench.imitate import ellipse
+from mle_gym.tasks.mlebench.rle import Runs, dice, encode_runs, read_runs
 
 _Shape = tuple[int, int]
 _Slice = tuple[_Shape, list[Runs]]
@@ -122,3 +124,50 @@ def _hausdorff(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
             tree = KDTree(np.argwhere(other) / truth.shape)
             farthest = max(farthest, float(tree.query(np.argwhere(alone) / truth.shape)[0].max()))
     return farthest / float(np.sqrt(3))
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Grey bodies; the stomach is bright, the large bowel a dark ring, the small bowel speckled."""
+    from PIL import Image
+
+    cases, slices, side = {"tiny": (20, 5, 32), "small": (40, 8, 44)}[size]
+    rows = []
+    for case in sorted(rng.choice(np.arange(1, 157), cases, replace=False).tolist()):
+        shape = (side, side + int(rng.integers(0, 3)) * 4)
+        where = np.array([(0.35, 0.35), (0.6, 0.55), (0.55, 0.5)]) + rng.uniform(-0.04, 0.04, (3, 2))
+        for day in sorted(rng.choice(40, int(rng.integers(2, 7)), replace=False).tolist()):
+            scan = f"case{case}_day{day}"
+            folder = raw / "train" / f"case{case}" / scan / "scans"
+            folder.mkdir(parents=True)
+            for number in range(1, slices + 1):
+                organs, pixels = _slice(rng, shape, where, number / slices)
+                name = f"slice_{number:04}_{shape[1]}_{shape[0]}_1.50_1.50.png"
+                Image.fromarray(pixels.clip(0, 65535).astype(np.uint16)).save(folder / name)
+                for organ in ("large_bowel", "small_bowel", "stomach"):
+                    runs = encode_runs(organs[organ].ravel()) if organ in organs else ""
+                    rows.append((f"{scan}_slice_{number:04}", organ, runs))
+    write_csv(pd.DataFrame(rows, columns=["id", "class", "segmentation"]), raw / "train.csv")
+
+
+def _slice(
+    rng: np.random.Generator, shape: _Shape, where: NDArray[np.float64], height: float
+) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.float64]]:
+    """The organs that a slice at a height from 0 to 1 shows, and its pixels."""
+    low, high = min(shape), max(shape)
+    body = ellipse(shape, (shape[0] / 2, shape[1] / 2), (low * 0.48, high * 0.48)) > 0
+    pixels = np.where(body, 900.0, 40.0)
+    middles = (where + rng.uniform(-0.02, 0.02, where.shape)) * shape
+    stomach, small, large = (
+        ellipse(shape, (y, x), (low * radius, low * radius * 1.2))
+        for (y, x), radius in zip(middles, (0.16, 0.14, 0.26), strict=True)
+    )
+    organs: dict[str, NDArray[np.bool_]] = {}
+    if height < 0.5:
+        organs["stomach"] = stomach > 0
+    if height > 0.3:
+        organs["large_bowel"] = (large > 0) & (large < 0.3)
+        organs["small_bowel"] = small > 0
+    for organ, seen in organs.items():
+        speckles = rng.choice([500.0, 1500.0], shape) if organ == "small_bowel" else 0.0
+        pixels = np.where(seen, {"stomach": 1500.0, "large_bowel": 500.0, "small_bowel": 0.0}[organ] + speckles, pixels)
+    return organs, pixels + rng.normal(0, 130, shape)

@@ -11,9 +11,27 @@ from numpy.typing import NDArray
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.boxes import Boxes, coco_average_precision, read_detections
 from mle_gym.tasks.mlebench.checks import require_columns, require_same_ids, say
+from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, split_rows, write_csv
+from mle_gym.tasks.mlebench.imitate import dicom_bytes, ellipse, hex_id, split_labels
 
 _CORNERS = ["x_min", "y_min", "x_max", "y_max"]
+_FINDINGS = (
+    "Aortic enlargement",
+    "Atelectasis",
+    "Calcification",
+    "Cardiomegaly",
+    "Consolidation",
+    "ILD",
+    "Infiltration",
+    "Lung Opacity",
+    "Nodule/Mass",
+    "Other lesion",
+    "Pleural effusion",
+    "Pleural thickening",
+    "Pneumothorax",
+    "Pulmonary fibrosis",
+)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -64,3 +82,35 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 def _area(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+
+
+def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
+    """Chests with bright spots; a finding's class shows in place, size and brightness, boxes differ by reader."""
+    images, side = {"tiny": (240, 48), "small": (700, 64)}[size]
+    places = rng.uniform(0.25, 0.75, (14, 2))
+    radii, bright = rng.uniform(0.07, 0.14, (14, 2)), rng.uniform(500, 1700, 14)
+    often = 1.0 / np.arange(1, 15)
+    sick = split_labels(rng, images, [0.55, 0.45])
+    rows = []
+    (raw / "train").mkdir()
+    for number, findings in enumerate(sick.tolist()):
+        image = hex_id(rng)
+        readers = [f"R{reader}" for reader in rng.choice(np.arange(1, 18), 3, replace=False)]
+        pixels = np.full((side, side), 2200.0)
+        for x in (0.3, 0.7):
+            pixels[ellipse(pixels.shape, (side * 0.5, side * x), (side * 0.4, side * 0.2)) > 0] = 900.0
+        kinds = rng.choice(14, int(rng.integers(1, 4)) * findings, replace=False, p=often / often.sum())
+        for kind in kinds.tolist():
+            y, x = places[kind] * side + rng.normal(0, side * 0.05, 2)
+            high, wide = radii[kind] * side * rng.uniform(0.8, 1.2, 2)
+            pixels += (ellipse(pixels.shape, (y, x), (high, wide)) > 0) * bright[kind]
+            for reader in readers:
+                corners = np.array([x - wide, y - high, x + wide, y + high]) + rng.normal(0, 0.8, 4)
+                rows.append((image, _FINDINGS[kind], kind, reader, *corners.clip(0, side).round(0)))
+        if not findings:
+            rows += [(image, "No finding", 14, reader, *[np.nan] * 4) for reader in readers]
+        pixels += rng.normal(0, 180, pixels.shape)
+        (raw / "train" / f"{image}.dicom").write_bytes(dicom_bytes(pixels, number))
+    order = rng.permutation(len(rows))
+    columns = ["image_id", "class_name", "class_id", "rad_id", *_CORNERS]
+    write_csv(pd.DataFrame([rows[at] for at in order], columns=columns), raw / "train.csv")

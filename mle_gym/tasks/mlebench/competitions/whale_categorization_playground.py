@@ -33,7 +33,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     lone = np.random.default_rng(0)
     for _, photos in table.groupby("Id", sort=False):
         if len(photos) >= 2:
-            side[photos.sample(2, random_state=0).index] = ["train", "test"]
+            side[photos.sample(2, random_state=0).index] = np.array(["train", "test"])
         else:
             # Without replacement numpy draws in another way, though there is one draw only.
             side[photos.index] = lone.choice(["train", "test"], replace=False, p=[0.9, 0.1])
