@@ -21,7 +21,7 @@ def features(frame):
     """Places, distances, direction and time."""
     places = [frame[f"{end}_{axis}"] for end in ("pickup", "dropoff") for axis in ("longitude", "latitude")]
     when = pd.to_datetime(frame["pickup_datetime"].str[:19])
-    columns = [*places, frame["passenger_count"], when.dt.hour, when.dt.dayofweek, when.dt.year + when.dt.month / 12]
+    columns = [*places, frame["passenger_count"], when.dt.hour, when.dt.day_of_week, when.dt.year + when.dt.month / 12]
     columns += [miles(*places), np.arctan2(places[3] - places[1], places[2] - places[0])]
     for place in AIRPORTS.values():
         columns += [miles(*places[:2], *place), miles(*places[2:], *place)]
