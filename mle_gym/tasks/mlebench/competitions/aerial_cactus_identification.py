@@ -39,7 +39,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     labels = (rng.random(rows) < 0.75).astype(int)
     with zipfile.ZipFile(raw / "train.zip", "w") as archive:
         for name, label in zip(ids, labels, strict=True):
-            pixels = rng.normal((150, 130, 110) + rng.normal(0, 12, 3), 18, (32, 32, 3))
+            pixels = rng.normal(np.add((150, 130, 110), rng.normal(0, 12, 3)), 18, (32, 32, 3))
             if label:
                 at, wide, high = rng.integers(4, 24), rng.integers(1, 4), rng.integers(6, 20)
                 stripe, fade = slice(int(rng.integers(0, 32 - high)), None), rng.uniform(0.2, 1.0)
