@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import cohen_kappa_score, f1_score
 
 from mle_gym.grading.grade import InvalidSubmission
 from mle_gym.tasks.mlebench.labels import (
@@ -19,6 +19,7 @@ from mle_gym.tasks.mlebench.labels import (
     id_pairs,
     integer_label,
     labels,
+    macro_f1,
     parsed_labels,
     quadratic_kappa,
     same_share,
@@ -33,6 +34,12 @@ def test_kappa_is_that_of_scikit_learn(rows: list[tuple[int, int]]) -> None:
     truth, predicted = np.array(rows).T
     expected = cohen_kappa_score(truth, predicted, weights="quadratic")
     assert quadratic_kappa(truth, predicted) == pytest.approx(expected, abs=1e-12)
+
+
+@given(ROWS)
+def test_macro_f1_is_that_of_scikit_learn(rows: list[tuple[int, int]]) -> None:
+    truth, predicted = np.array(rows).T
+    assert macro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="macro"), abs=1e-12)
 
 
 def test_kappa_of_a_constant_is_zero_and_of_one_class_is_nan() -> None:
