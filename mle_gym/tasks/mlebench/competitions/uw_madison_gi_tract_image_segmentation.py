@@ -99,12 +99,17 @@ def _scans(ids: list[object], masks: list[Runs], shapes: list[_Shape]) -> list[_
 def _voxels(scan: _Scan) -> NDArray[np.bool_]:
     """Stack the slices, the classes joined, shape (slices, height, width)."""
     shape = scan[0][0]
-    flat = [np.logical_or.reduce([mask.mask(shape[0] * shape[1]) for mask in masks]) for _, masks in scan]
-    return np.stack([pixels.reshape(shape[::-1]).T for pixels in flat])
+    voxels = np.zeros((len(scan), shape[0] * shape[1]), dtype=np.bool_)
+    for pixels, (_, masks) in zip(voxels, scan, strict=True):
+        for mask in masks:
+            if len(mask.starts):
+                pixels |= mask.mask(len(pixels))
+    return voxels.reshape(len(scan), *shape[::-1]).swapaxes(1, 2)
 
 
 def _hausdorff(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
     """Hausdorff distance in a unit cube, by its diagonal; nan where neither has a voxel."""
+    from scipy.ndimage import binary_erosion, find_objects
     from scipy.spatial import KDTree
 
     size, true_size = int(found.sum()), int(truth.sum())
@@ -116,13 +121,18 @@ def _hausdorff(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
         return 0.0
     if size > 10 * true_size:
         return 1.0
-    farthest = 0.0
+    shape, farthest = truth.shape, 0.0
+    if found.shape == truth.shape:
+        (place,) = find_objects((found | truth).astype(np.int8))
+        found, truth = found[place], truth[place]
     for mine, other in ((truth, found), (found, truth)):
-        # What both have is at distance 0.
-        alone = mine & ~other if mine.shape == other.shape else mine
+        alone = mine
+        if mine.shape == other.shape:
+            # What both have is at distance 0, and the nearest voxel of a body seen from outside is on its surface.
+            alone, other = mine & ~other, other & ~binary_erosion(other, border_value=True)
         if alone.any():
-            tree = KDTree(np.argwhere(other) / truth.shape)
-            farthest = max(farthest, float(tree.query(np.argwhere(alone) / truth.shape)[0].max()))
+            tree = KDTree(np.argwhere(other) / shape)
+            farthest = max(farthest, float(tree.query(np.argwhere(alone) / shape)[0].max()))
     return farthest / float(np.sqrt(3))
 
 
