@@ -50,7 +50,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
     """Pink tissue with small dark cells; glomeruli are large bluish discs, vessels of that size are white."""
     side = {"tiny": 128, "small": 256}[size]
     ids = [hex_id(rng, 9) for _ in range(20)]
-    about, runs = [], []
+    about, runs = [], list[str]()
     (raw / "train").mkdir()
     for image in ids:
         height, width = (int(side * factor) for factor in rng.uniform(0.75, 1.25, 2))
@@ -86,7 +86,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
         if len(runs) == 15:  # Kaggle's own test images are told of, but not among the files.
             continue
         runs.append(encode_runs(glomeruli.T.ravel()))
-        frame = [[0, 0], [width, 0], [width, height], [0, height], [0, 0]]
+        frame: list[list[float]] = [[0, 0], [width, 0], [width, height], [0, height], [0, 0]]
         pixels = tissue + rng.normal(0, 6, tissue.shape)
         (raw / "train" / f"{image}.tiff").write_bytes(image_bytes(pixels, "TIFF", compression="jpeg"))
         (raw / "train" / f"{image}.json").write_text(json.dumps(shapes))

@@ -153,7 +153,8 @@ def _ious(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
     both = np.zeros(near.shape)
     both[one, other] = height[one, other] * shapely.area(shapely.intersection(ground[0][one], ground[1][other]))
     volumes = [part[:, 4:7].prod(axis=1) for part in (first, second)]
-    return np.clip(both / (np.add.outer(volumes[0], volumes[1]) - both), 0.0, 1.0)
+    ious: NDArray[np.float64] = np.clip(both / (np.add.outer(volumes[0], volumes[1]) - both), 0.0, 1.0)
+    return ious
 
 
 def _sample_score(found: Detections, truth: Detections) -> float:
@@ -224,14 +225,14 @@ def _drive(
     samples = [hex_id(rng, 64) for _ in range(moments)]
     ends = {"first_sample_token": samples[0], "last_sample_token": samples[-1], "nbr_samples": moments}
     tables["scene"].append({"token": log, "log_token": log, "name": f"host-{host}", "description": "", **ends})
-    mounts = []
+    mounts: list[tuple[str, int, str]] = []
     for sensor in tables["sensor"]:
         lidar, back = sensor["modality"] == "lidar", sensor["channel"] == "CAM_BACK"
         turn = [1, 0, 0, 0] if lidar else [0.5, 0.5, -0.5, -0.5] if back else [0.5, -0.5, 0.5, -0.5]
         lens = [] if lidar else [[40, 0, 32], [0, 40, 18], [0, 0, 1]]
         mount = {"token": hex_id(rng, 64), "sensor_token": sensor["token"], "translation": [0.0, 0.0, 1.8]}
         tables["calibrated_sensor"].append({**mount, "rotation": turn, "camera_intrinsic": lens})
-        mounts.append((mount["token"], -1 if back else 1, "lidar1" if lidar else f"cam{len(mounts)}"))
+        mounts.append((str(mount["token"]), -1 if back else 1, "lidar1" if lidar else f"cam{len(mounts)}"))
     heading = rng.uniform(-np.pi, np.pi)
     ahead = np.array([np.cos(heading), np.sin(heading)])
     frame = np.stack([ahead, [-ahead[1], ahead[0]]])
@@ -261,23 +262,22 @@ def _drive(
             tables["sample_annotation"].append({**note, **where, **counts, "prev": ["", *seen][-2], "next": ""})
         fields = ((*map(float, middle), *map(float, volume), float(yaw), name) for name, middle, volume, yaw in boxes)
         rows.append((sample, " ".join(str(field) for box in fields for field in box)))
-        for mount, facing, device in mounts:
+        for sensor_token, facing, device in mounts:
             lidar = device == "lidar1"
+            picture = {"width": None, "height": None} if lidar else {"width": 64, "height": 36}
             name = f"host-{host}_{device}_{time}.{'bin' if lidar else 'jpeg'}"
             seen_by = _points(rng, car, frame, boxes) if lidar else _photo(rng, car, frame * facing, boxes)
             (raw / ("train_lidar" if lidar else "train_images") / name).write_bytes(seen_by)
-            data = {"token": hex_id(rng, 64), "sample_token": sample, "calibrated_sensor_token": mount}
             pose = {"token": hex_id(rng, 64), "timestamp": float(time), "translation": car.tolist()}
             tables["ego_pose"].append({**pose, "rotation": _quaternion(heading)})
-            data |= {
-                "ego_pose_token": pose["token"],
-                "timestamp": float(time),
-                "is_key_frame": True,
-                "prev": "",
-                "next": "",
+            data: dict[str, Any] = {
+                "token": hex_id(rng, 64),
+                "sample_token": sample,
+                "calibrated_sensor_token": sensor_token,
             }
+            data |= {"ego_pose_token": pose["token"], "timestamp": float(time), "is_key_frame": True}
             data |= {"filename": f"{'lidar' if lidar else 'images'}/{name}", "fileformat": "bin" if lidar else "jpeg"}
-            tables["sample_data"].append({**data, "width": None if lidar else 64, "height": None if lidar else 36})
+            tables["sample_data"].append({**data, **picture, "prev": "", "next": ""})
     for token, name, *_, seen in things:
         ends = {"first_annotation_token": seen[0], "last_annotation_token": seen[-1], "nbr_annotations": len(seen)}
         tables["instance"].append({"token": token, "category_token": kinds[name], **ends})

@@ -145,7 +145,7 @@ def _play(
     for view, shots in pictures.items():
         (folder / f"{head['game_play']}_{view}.mp4").write_bytes(mp4_bytes(shots, 64, 36, 1 / second))
     times = [(view, clock[0], clock[-1], clock[0]) for view in _VIEWS if view != "All29"]
-    rows = {"player_tracking": tracks, "baseline_helmets": helmets, "video_metadata": times}
+    rows: dict[str, list[Any]] = {"player_tracking": tracks, "baseline_helmets": helmets, "video_metadata": times}
     others = {name: pd.DataFrame(part, columns=_COLUMNS[name]) for name, part in rows.items()}
     for table in others.values():
         for at, (name, value) in enumerate(head.items()):

@@ -103,7 +103,8 @@ def _iou(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.
     both = np.maximum(high - low, 0.0).prod(axis=2)
     area, true_area = ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) for boxes in (first, second))
     union = area[:, None] + true_area[None, :] - both
-    return np.nan_to_num(np.divide(both, union, out=np.zeros_like(both), where=union > 0))
+    ious: NDArray[np.float64] = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    return np.nan_to_num(ious)
 
 
 def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
@@ -145,5 +146,6 @@ def _chest(
         high, wide = rng.uniform(0.09, 0.16, 2) * side
         pixels += np.maximum(ellipse(shape, (y, x), (high, wide)), 0) ** 0.5 * rng.uniform(700, 1500)
         if rng.random() < 0.9:  # some are missed by the radiologists
-            boxes.append(tuple(round(float(value), 5) for value in (x - wide, y - high, 2 * wide, 2 * high)))
+            left, top, width, height = (round(float(value), 5) for value in (x - wide, y - high, 2 * wide, 2 * high))
+            boxes.append((left, top, width, height))
     return pixels + rng.normal(0, 180, shape), boxes
