@@ -28,7 +28,8 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 def sum_is_close(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each row sums to 1 within 1.1e-5, shape ``(rows,)``: numpy's relative 1e-5 and 1e-6 on top."""
-    return np.isclose(values.sum(axis=1), 1.0, atol=1e-6)
+    ok: NDArray[np.bool_] = np.isclose(values.sum(axis=1), 1.0, atol=1e-6)
+    return ok
 
 
 def rounds_to_one(values: NDArray[np.float64], digits: int) -> NDArray[np.bool_]:

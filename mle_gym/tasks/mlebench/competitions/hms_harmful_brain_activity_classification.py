@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ ELECTRODES = (
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """Mean over rows of the Kullback-Leibler divergence from the votes' shares."""
-    from scipy.special import rel_entr
+    from scipy.special import rel_entr  # type: ignore[import-untyped]
 
     require_columns(submission, "eeg_id", *VOTES)
     require_rows(submission, len(answers))
@@ -80,7 +81,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
 
     Image.fromarray(rng.integers(0, 255, (24, 32), dtype=np.uint8)).save(raw / "example_figures" / "Sample01.pdf")
     numbers = rng.permutation(np.unique(rng.integers(10**6, 2**31, 4 * count))).tolist()
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for _ in range(count):
         spectrogram, patient = numbers.pop(), int(rng.integers(30, 65_000))
         main = rng.choice(len(PATTERNS), p=(0.2, 0.14, 0.15, 0.15, 0.17, 0.19))
@@ -125,11 +126,12 @@ def _power(rng: np.random.Generator, waves: NDArray[np.float64]) -> NDArray[np.f
     """Power in 100 bands up to 20 Hz for the four regions, five times, shape ``(5, 4, 100)``."""
     spectrum = np.abs(np.fft.rfft(waves[:, :16], axis=0))[3:103] ** 2 / 1000
     regions = spectrum.reshape(100, 4, 4).mean(axis=2).T
-    return np.sqrt(regions)[None] * rng.uniform(0.8, 1.2, (5, 4, 100))
+    power: NDArray[np.float64] = np.sqrt(regions)[None] * rng.uniform(0.8, 1.2, (5, 4, 100))
+    return power
 
 
 def _write_parquet(path: Path, names: Sequence[str], values: NDArray[np.float64]) -> None:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
     from pyarrow import parquet
 
     columns = {name: values[:, at].astype(np.int64 if name == "time" else np.float32) for at, name in enumerate(names)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mle_gym.tasks.mlebench.checks import aligned, numbers, require_columns, require_same_ids
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, read_csv, write_csv
-from mle_gym.tasks.mlebench.imitate import ellipse
+from mle_gym.tasks.mlebench.imitate import dicom_bytes, ellipse
 
 VERTEBRAE = tuple(f"C{number}" for number in range(1, 8))
 SHARE = 0.1
@@ -66,10 +66,10 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 
 def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
-    """Two slices of each vertebra, a bright ring in soft tissue; a fracture is a dark gap in the ring."""
+    """One slice of each vertebra, a bright ring in soft tissue; a fracture is a dark gap in the ring."""
     import nibabel
 
-    count = {"tiny": 44, "small": 180}[size]
+    count = {"tiny": 44, "small": 240}[size]
     for folder in ("segmentations", "train_images"):
         (raw / folder).mkdir()
     numbers = rng.permutation(np.arange(1, 33_000))[:count]
@@ -81,17 +81,22 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
         broken = {name: int(hurt and rng.random() < 0.3) for name in VERTEBRAE}
         rows.append({"StudyInstanceUID": study, "patient_overall": int(any(broken.values())), **broken})
         (raw / "train_images" / study).mkdir()
+        tags: dict[str, Any] = {"StudyInstanceUID": study, "SeriesInstanceUID": f"{study}.1", "PatientID": str(number)}
+        tags |= {"Modality": "CT", "RescaleSlope": 1, "RescaleIntercept": -1024, "SliceThickness": 5}
+        tags |= {"PixelSpacing": [8, 8], "ImageOrientationPatient": [1, 0, 0, 0, 1, 0]}
         masks = []
-        for place in range(2 * len(VERTEBRAE)):
-            bone = place // 2
-            pixels, mask, gap = _slice(rng, broken=bool(broken[VERTEBRAE[bone]]))
-            _write_dicom(raw / "train_images" / study / f"{place + 1}.dcm", study, place + 1, pixels)
-            masks.append(mask * (bone + 1))
-            if broken[VERTEBRAE[bone]] and number % 3 == 0:
+        for place, bone in enumerate(VERTEBRAE):
+            pixels, mask, gap = _slice(rng, broken=bool(broken[bone]))
+            tags |= {"InstanceNumber": place + 1, "ImagePositionPatient": [0, 0, -5 * place]}
+            image = dicom_bytes(pixels + 1024, 100 * int(number) + place, **tags)
+            (raw / "train_images" / study / f"{place + 1}.dcm").write_bytes(image)
+            masks.append(mask * (place + 1))
+            if broken[bone] and number % 3 == 0:
                 boxes.append((study, float(gap[1] - 3), float(gap[0] - 3), 6.0, 6.0, place + 1))
         if number % 5 == 0:
+            path = raw / "segmentations" / f"{study}.nii"
             volume = np.stack(masks, axis=-1).astype(np.uint8)
-            nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), raw / "segmentations" / f"{study}.nii")
+            nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), path)  # type: ignore[no-untyped-call]
     write_csv(pd.DataFrame(rows), raw / "train.csv")
     columns = ["StudyInstanceUID", "x", "y", "width", "height", "slice_number"]
     write_csv(pd.DataFrame(boxes, columns=columns), raw / "train_bounding_boxes.csv")
@@ -99,7 +104,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
 
 def _slice(
     rng: np.random.Generator, *, broken: bool
-) -> tuple[NDArray[np.int16], NDArray[np.bool_], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
     """Hounsfield units of 24 x 24 pixels, which of them are bone, and where the gap is (row, column)."""
     shape, middle = (24, 24), rng.uniform(10, 14, 2)
     ring = ellipse(shape, tuple(middle), (8.0, 9.0), 0.0)
@@ -109,24 +114,4 @@ def _slice(
     gap = middle + 7.0 * np.array([np.sin(turn), np.cos(turn)])
     depth = rng.uniform(0.4, 1.0) if broken else rng.uniform(0.0, 0.4) * (rng.random() < 0.3)
     pixels -= depth * 600 * (bone & (ellipse(shape, tuple(gap), (2.2, 2.2)) > 0))
-    return pixels.astype(np.int16), bone, gap
-
-
-def _write_dicom(path: Path, study: str, number: int, pixels: NDArray[np.int16]) -> None:
-    from pydicom.dataset import FileDataset, FileMetaDataset
-    from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
-
-    meta = FileMetaDataset()
-    meta.MediaStorageSOPClassUID, meta.TransferSyntaxUID = CTImageStorage, ExplicitVRLittleEndian
-    meta.MediaStorageSOPInstanceUID = f"{study}.1.{number}"
-    data = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128)
-    data.SOPClassUID, data.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
-    data.StudyInstanceUID, data.SeriesInstanceUID, data.PatientID = study, f"{study}.1", study.rpartition(".")[2]
-    data.InstanceNumber, data.SliceThickness, data.PixelSpacing = number, 5, [8, 8]
-    data.ImagePositionPatient, data.ImageOrientationPatient = [0, 0, -5 * number], [1, 0, 0, 0, 1, 0]
-    data.Rows, data.Columns = pixels.shape
-    data.SamplesPerPixel, data.PhotometricInterpretation = 1, "MONOCHROME2"
-    data.BitsAllocated, data.BitsStored, data.HighBit, data.PixelRepresentation = 16, 16, 15, 1
-    data.RescaleIntercept, data.RescaleSlope = 0, 1
-    data.PixelData = pixels.tobytes()
-    data.save_as(path, enforce_file_format=True)
+    return pixels.round(), bone, gap

@@ -90,7 +90,7 @@ def _echo(rng: np.random.Generator, iceberg: int, *, labelled: bool) -> dict[str
     inside = ellipse((75, 75), (rng.uniform(30, 45), rng.uniform(30, 45)), radii, rng.uniform(0, np.pi)).clip(0)
     bright = rng.uniform(8, 22)
     bands = {}
-    for band, share in (("band_1", 1.0), ("band_2", rng.normal(0.85 if iceberg else 0.65, 0.15))):
+    for band, share in (("band_1", 1.0), ("band_2", rng.normal(0.9 if iceberg else 0.6, 0.15))):
         sea = rng.normal(-20 - 0.25 * (angle - 38) - 5 * (band == "band_2"), 2.5, (75, 75))
         bands[band] = (sea + bright * share * np.sqrt(inside)).round(1).ravel().tolist()
     known: dict[str, Any] = {"inc_angle": "na" if labelled and rng.random() < 0.08 else round(angle, 4)}
