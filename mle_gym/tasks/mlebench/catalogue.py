@@ -57,8 +57,8 @@ class Facts:
     key: tuple[str, ...]
     """Columns of submission and answers that name a row; empty where rows are matched by position."""
     unit: str
-    """Answers column whose values are kept together by the reward firewall; "" for the key's first column, ``none``
-    where the answers cannot be cut."""
+    """Answers column whose values are kept together by the reward firewall, or ``column:pattern`` where the group of a
+    regular expression is; "" for the key's first column, ``none`` where the answers cannot be cut."""
     stratify: tuple[str, ...]
     """Answers columns whose values both parts of the firewall need."""
     train_files: tuple[str, ...]
