@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from mle_gym.tasks.mlebench.checks import require_columns
 from mle_gym.tasks.mlebench.competition import Size
 from mle_gym.tasks.mlebench.files import copy_files, split_rows, write_csv
+from mle_gym.tasks.mlebench.frames import read_answers as read_table
 from mle_gym.tasks.mlebench.regression import matched
 
 ANGLES = ("azimuth", "zenith")
 PULSES = ("sensor_id", "time", "charge", "auxiliary")
+
+
+def read_answers(path: Path) -> pd.DataFrame:
+    """Read the events and sort them into 10,007 buckets; to cut buckets instead of 13 million events saves minutes."""
+    answers = read_table(path)
+    return answers.assign(bucket=answers["event_id"] % 10_007)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -82,12 +89,12 @@ def _pulses(
     offset = sensors - rng.uniform(-150, 150, 3)
     along = -offset @ origin
     aside = np.linalg.norm(offset + along[:, None] * origin, axis=1)
-    seen = rng.permutation(np.flatnonzero(rng.random(len(sensors)) < np.exp(-aside / 22)))[:60]
-    noise = rng.choice(len(sensors), rng.integers(4, 12))
-    arrival = (along + 0.9 * aside)[seen] / 0.3 + rng.exponential(15, len(seen))
+    seen = rng.permutation(np.flatnonzero(rng.random(len(sensors)) < np.exp(-aside / 18)))[:40]
+    noise = rng.choice(len(sensors), rng.integers(6, 20))
+    arrival = (along + 0.9 * aside)[seen] / 0.3 + rng.exponential(120, len(seen))
     time = np.concatenate([arrival, rng.uniform(-4e3, 4e3, len(noise))])
     order = np.argsort(time, kind="stable")
     sensor = np.concatenate([seen, noise]).astype(np.int16)
-    unsure = np.concatenate([rng.random(len(seen)) < 0.1, rng.random(len(noise)) < 0.8])
+    unsure = np.concatenate([rng.random(len(seen)) < 0.1, rng.random(len(noise)) < 0.7])
     charge = rng.lognormal(0, 0.4, len(time)).round(3)
     return sensor[order], (time[order] + 10_000).round().astype(np.int64), charge, unsure[order]

@@ -50,7 +50,7 @@ def stand_in(raw: Path, rng: np.random.Generator, size: Size) -> None:
         kept = [word for word in meaning if rng.random() < rng.choice([0.1, 0.6, 0.9])]
         other = (*kept, *rng.choice(len(roots), rng.integers(not kept, 2), replace=False))
         likeness = len(set(meaning) & set(other)) / len(set(meaning) | set(other))
-        score = np.clip(np.round(4 * likeness + rng.normal(0, 0.5)) / 4, 0, 1)
+        score = np.clip(np.round(4 * likeness + rng.normal(0, 0.5)) / 4, 0, 1) + 0.0  # no -0.0
         table.append((hex_id(rng, 16), phrase(meaning), phrase(other), str(rng.choice(classes)), score))
     columns = ["id", "anchor", "target", "context", "score"]
     pd.DataFrame(table, columns=columns).to_csv(raw / "train.csv", index=False)
