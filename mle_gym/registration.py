@@ -25,7 +25,8 @@ def env_spec(task: Task) -> EnvSpec:
     """Return the spec of a task; all of it is JSON-able.
 
     ``reward_threshold`` is bronze under reward ``paper``, its sign turned where lower is better; None for a task
-    without thresholds and for a competition whose real data are not prepared here. There is no ``max_episode_steps``: the environment itself ends an episode after ``max_steps``.
+    without thresholds and for a competition whose real data are not prepared here. There is no ``max_episode_steps``:
+    the environment itself ends an episode after ``max_steps``.
     """
     sign = 1.0 if task.higher_is_better else -1.0
     ranked = task.thresholds if not isinstance(task, CompetitionTask) or find_prepared(task.name) else None

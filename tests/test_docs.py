@@ -40,7 +40,8 @@ def test_python_block_runs(where: str, source: str, tmp_path: Path) -> None:
 
 
 def test_named_commands_exist() -> None:
-    known = {"tasks", "show", "prepare", "run", "grade", "doctor"} | {point.name for point in entry_points(group="mle_gym.commands")}
+    known = {"tasks", "show", "prepare", "run", "grade", "doctor"}
+    known |= {point.name for point in entry_points(group="mle_gym.commands")}
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

@@ -197,7 +197,8 @@ def test_prepared_words_come_last_and_in_full(tmp_path: Path) -> None:
     made = task.load(data="synthetic", size="tiny", data_dir=tmp_path)
     folder = tmp_path / task.name / "prepared"
     shutil.copytree(made.public_dir.parent, folder)
-    (folder / "public" / "description.md").write_text("## Overview\n\nPrepared words. " + "More. " * 200, encoding="utf-8")
+    words = "## Overview\n\nPrepared words. " + "More. " * 200
+    (folder / "public" / "description.md").write_text(words, encoding="utf-8")
     data = task.load(data_dir=tmp_path)
     assert data.kind == "prepared"
     text = render_solve(task, data, LIMITS, 1000)

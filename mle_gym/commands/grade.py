@@ -67,9 +67,8 @@ def _one(options: Options, name: str, submission: Path) -> int:
     except (KeyError, ValueError, TaskUnavailable) as error:
         raise UserError(str(error.args[0])) from error
     if options.json:
-        score: float | str = found.score
-        if math.isinf(score):
-            score = "Infinity" if score > 0 else "-Infinity"
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}  # JSON has no word for them.
+        score = names.get(found.score, found.score)
         ranked = "mlebench" in task.tags and options.split == "all"
         mle_bench = asdict(from_grade(name, found, submission)) if ranked else None
         write_json({"task": task.name, **asdict(found), "score": score, "report": mle_bench})
