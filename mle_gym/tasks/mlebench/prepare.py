@@ -9,7 +9,7 @@ import secrets
 import shutil
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mle_gym.tasks.mlebench.catalogue import Facts, catalogue
@@ -100,8 +100,9 @@ def _build(name: str, facts: Facts, folder: Path, raw: Path | None, progress: bo
         if raw is None:
             raw = _found_raw(name, home) or download(name, home, facts.size_gb, progress=progress)
         with _wrong_files(name, raw):
-            _lay_out(name, raw, work / "raw")
-            competition_module(facts.module).prepare(work / "raw", work / "public", work / "private")
+            module = competition_module(facts.module)
+            _lay_out(name, raw, work / "raw", getattr(module, "COMPANIONS", ()))
+            module.prepare(work / "raw", work / "public", work / "private")
         shutil.rmtree(work / "raw")
         _own_files(work)
         for sentence in mismatches(name, work):
@@ -119,13 +120,20 @@ def _found_raw(name: str, home: Path) -> Path | None:
     return archive if archive.exists() and zipfile.is_zipfile(archive) else None
 
 
-def _lay_out(name: str, raw: Path, work: Path) -> None:
-    """Give the preparer a raw folder of its own, in which it may unpack what it likes."""
+def _lay_out(name: str, raw: Path, work: Path, companions: Sequence[str]) -> None:
+    """Give the preparer a raw folder of its own, in which it may unpack what it likes.
+
+    Files that Kaggle does not have, the companions, are also taken from beside the raw folder or archive.
+    """
+    for companion in companions:
+        if (raw.parent / companion).is_file():
+            (work / companion).symlink_to((raw.parent / companion).resolve())
     if raw.is_dir():
         for folder, _, files in os.walk(raw):
             below = work / Path(folder).relative_to(raw)
             below.mkdir(exist_ok=True)
             for file in files:
+                (below / file).unlink(missing_ok=True)
                 (below / file).symlink_to((Path(folder) / file).resolve())
         return
     if not raw.exists():

@@ -20,6 +20,8 @@ from mle_gym.tasks.mlebench.imitate import hex_id, wav_bytes, write_zip
 from mle_gym.tasks.task import TaskUnavailable
 
 _META = "FSDKaggle2019.meta"
+COMPANIONS = (f"{_META}.zip", "meta.zip")
+"""The labels of the test clips, which were published after the competition."""
 _ZENODO = f"https://zenodo.org/records/3612637/files/{_META}.zip?download=1"
 _RATE, _SAMPLES = 16_000, 3_200
 _ROWS = 1 << 16
@@ -51,11 +53,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Copy everything, and take the answers from the labels that were published afterwards.
 
-    These are taken from ``FSDKaggle2019.meta.zip`` or the folder of that name beside Kaggle's files, else from Zenodo.
+    They come from ``FSDKaggle2019.meta.zip`` (or ``meta.zip``, or the folder of that name) in or beside the folder of
+    Kaggle's files, else from Zenodo.
     """
     labels = _published(raw)
     for source in raw.iterdir():
-        if source.name.startswith(_META):
+        if source.name.startswith(_META) or source.name in COMPANIONS:
             continue
         if source.is_dir():
             shutil.copytree(source, public / source.name)
@@ -73,8 +76,9 @@ def _published(raw: Path) -> pd.DataFrame:
     table = f"{_META}/test_post_competition.csv"
     if (raw / table).is_file():
         return read_csv(raw / table)
-    archive: Path | io.BytesIO = raw / f"{_META}.zip"
-    if not (raw / f"{_META}.zip").is_file():
+    here = next((raw / name for name in COMPANIONS if (raw / name).is_file()), None)
+    archive: Path | io.BytesIO = here or raw / COMPANIONS[0]
+    if here is None:
         try:
             with urllib.request.urlopen(_ZENODO, timeout=60) as answer:
                 archive = io.BytesIO(answer.read())
