@@ -18,11 +18,13 @@ Size = Literal["tiny", "small"]
 class CompetitionModule(Protocol):
     """A module of ``mle_gym.tasks.mlebench.competitions``.
 
-    It may also define ``read_answers(path) -> Any`` where the answers are not a CSV file; ``COMPANIONS``, the names of
-    files that it needs and Kaggle does not have; and ``part(submission, answers, rows) -> (submission, answers)``, which
-    cuts both to the rows of the answers (a mask of shape ``(rows,)``) where one row of the answers is not one row of the
-    submission. A part is only ever cut from a
-    submission that has been graded as a whole, so its columns and ids are right.
+    It may also define
+
+    * ``read_answers(path) -> Any``, where the answers are not a CSV file;
+    * ``COMPANIONS``, names of files that it needs and Kaggle does not have;
+    * ``part(submission, answers, rows) -> (submission, answers)``, where one row of the answers is not one row of the
+      submission. It cuts both to the rows of the answers (a mask of shape ``(rows,)``); only a submission that has been
+      graded as a whole is cut, so its columns and ids are right.
     """
 
     def grade(self, submission: pd.DataFrame, answers: Any) -> float:
