@@ -81,7 +81,7 @@ def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, column: st
         )
 
 
-def _first_text(cells: Sequence[Hashable]) -> tuple[int, Hashable]:
+def _first_text(cells: Sequence[Any]) -> tuple[int, Hashable]:
     """Return row and value of the cell that made pandas read a column of numbers as text."""
     text = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").isna().to_numpy()
     row = int(np.argmax(text))
@@ -101,7 +101,8 @@ def aligned(submission: pd.DataFrame, answers: pd.DataFrame, column: str) -> pd.
             return submission.reset_index(drop=True)
         places = pd.Index(found).get_indexer(pd.Index(expected))
         if (places >= 0).all():
-            return submission.iloc[places].reset_index(drop=True)
+            rows: pd.DataFrame = submission.iloc[places].reset_index(drop=True)
+            return rows
     require_same_ids(submission, answers, column)
     again = submission[column].duplicated().to_numpy()
     if again.any():
