@@ -282,8 +282,9 @@ def test_grade_by_name(data_dir: Path, tmp_path: Path, monkeypatch: pytest.Monke
     table = pd.read_csv(data.answers)
     table.assign(Sale_Price=2 * table["Sale_Price"]).to_csv(answers, index=False)
     assert grade("ames-housing", submission, answers).score == pytest.approx(np.log(2), abs=1e-4)
-    with pytest.raises(InvalidSubmission, match="does not exist"):
-        grade("ames-housing", tmp_path / "none.csv")
+    missing = grade("ames-housing", tmp_path / "none.csv")
+    assert (missing.valid, missing.error) == (False, "none.csv does not exist.")
+    assert np.isnan(missing.score)
 
 
 def test_scores_agree_with_scikit_learn(data_dir: Path, tmp_path: Path) -> None:

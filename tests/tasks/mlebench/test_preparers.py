@@ -34,7 +34,11 @@ def _digest(path: Path) -> str | dict[str, str]:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("name", COMPETITIONS)
+_LARGE = ("alaska2-image-steganalysis",)
+EVERY = [pytest.param(name, marks=pytest.mark.slow) if name in _LARGE else name for name in COMPETITIONS]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_same_files_as_mle_bench(name: str, prepare_cases: Path, tmp_path: Path) -> None:
     if not (prepare_cases / name).exists():
         pytest.skip("its raw folder is too large for a fixture; the test of its stand-in prepares one")
