@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from mle_gym.grading import Grade, InvalidSubmission, grade
+from mle_gym.grading import Grade, grade
 from mle_gym.grading.metrics import get_metric
 from mle_gym.tasks import MissingDependency, TaskUnavailable, get_task, list_tasks
 from mle_gym.tasks.offline.sources import Source, hidden_paths
