@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _names(options: GradingOptions) -> list[str]:
     names = sorted(options.tasks or catalogue())
     if unknown := [name for name in names if name not in catalogue()]:
-        raise SystemExit(f"There is no competition {unknown[0]!r}; `mle-gym list` names them all.")
+        raise SystemExit(f"There is no competition {unknown[0]!r}; `mle-gym tasks --tag mlebench` names them all.")
     return names
 
 

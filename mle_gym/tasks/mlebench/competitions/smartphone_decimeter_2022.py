@@ -33,18 +33,20 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_rows(submission, len(answers))
     found = np.array([numbers(submission, column, allow_nan=True, allow_inf=True) for column in COLUMNS[2:]])
     truth = answers[list(COLUMNS[2:])].to_numpy(dtype=np.float64).T
-    mine, theirs = submission["tripId"].to_numpy(dtype=object), answers["tripId"].to_numpy(dtype=object)
-    scores = []
-    for trip in dict.fromkeys(theirs.tolist()):
-        here, there = mine == trip, theirs == trip
-        if here.sum() != there.sum():
-            raise InvalidSubmission(
-                f"Column 'tripId': {say(trip)} stands in {here.sum():,} rows; expected it in {there.sum():,}."
-            )
-        with np.errstate(invalid="ignore"):
-            metres = _metres(found[:, here], truth[:, there])
-            scores.append(np.mean(np.quantile(metres, (0.5, 0.95))))
-    return float(np.mean(scores))
+    there, trips = pd.factorize(answers["tripId"].to_numpy(dtype=object))
+    here = pd.Index(trips, dtype=object).get_indexer(pd.Index(submission["tripId"], dtype=object))
+    rows = np.bincount(there, minlength=len(trips))
+    mine = np.bincount(here[here >= 0], minlength=len(trips))
+    if (mine != rows).any():
+        at = int(np.flatnonzero(mine != rows)[0])
+        raise InvalidSubmission(
+            f"Column 'tripId': {say(trips[at])} stands in {mine[at]:,} rows; expected it in {rows[at]:,}."
+        )
+    # Trip by trip, and within a trip by the place in the file: its times are not compared.
+    with np.errstate(invalid="ignore"):
+        metres = _metres(found[:, np.argsort(here, kind="stable")], truth[:, np.argsort(there, kind="stable")])
+        parts = np.split(metres, np.cumsum(rows)[:-1])
+        return float(np.mean([np.mean(np.quantile(part, (0.5, 0.95))) for part in parts]))
 
 
 def prepare(raw: Path, public: Path, private: Path) -> None:
