@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Hold out 10 % of the batches. The table of 131 million events is read in two parts."""
-    import fastparquet
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it reads an option of pandas that warns of its end
+        import fastparquet
 
     meta = raw / "train_meta.parquet"
     batches = pd.read_parquet(meta, columns=["batch_id"])["batch_id"].unique()
