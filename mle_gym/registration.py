@@ -26,8 +26,8 @@ def env_spec(task: Task) -> EnvSpec:
 
     ``reward_threshold`` is bronze under reward ``paper``, its sign turned where lower is better; None for a task
     without thresholds and for a competition whose real data are not prepared here. There is no ``max_episode_steps``:
-    the environment itself ends an episode after ``max_steps``. Where the answers cannot be cut in two, the whole of them
-    is the reward split.
+    the environment itself ends an episode after ``max_steps``. Where the answers cannot be cut in two, the reward
+    split is the whole of them.
     """
     sign = 1.0 if task.higher_is_better else -1.0
     ranked = task.thresholds if not isinstance(task, CompetitionTask) or find_prepared(task.name) else None
