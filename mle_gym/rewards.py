@@ -76,7 +76,10 @@ class Reward:
         Raises:
             ValueError: The function gave a value that is not finite.
         """
-        value = float(self.function(judged))
+        try:
+            value = float(self.function(judged))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Reward {self.name!r} failed on {judged}: {error}; it has to return a number.") from error
         if not math.isfinite(value):
             raise ValueError(f"Reward {self.name!r} gave {value} for {judged}; a reward has to be finite.")
         return value

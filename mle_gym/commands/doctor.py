@@ -61,6 +61,7 @@ def _sandbox() -> dict[str, Any]:
 
 def _data() -> dict[str, Any]:
     """Return where prepared data live, what is there, and which tasks cannot be used."""
+    from mle_gym.tasks.mlebench.task import find_prepared
     from mle_gym.tasks.registry import list_tasks
     from mle_gym.tasks.store import data_root
 
@@ -70,6 +71,7 @@ def _data() -> dict[str, Any]:
         "folder": str(root),
         "megabytes": sum(path.stat().st_size for path in files) / 1e6,
         "tasks": len(list_tasks()),
+        "prepared": [task.name for task in list_tasks("mlebench") if find_prepared(task.name)],
     }
 
 
@@ -115,7 +117,8 @@ def _show(facts: dict[str, Any]) -> None:
     for strength, names in sorted(by_strength.items()):
         line(f"  {strength}", ", ".join(names))
     data = facts["data"]
-    line("tasks", f"{data['tasks']}; prepared data in {data['folder']} ({data['megabytes']:.0f} MB)")
+    line("tasks", f"{data['tasks']}; data in {data['folder']} ({data['megabytes']:.0f} MB)")
+    line("mle-bench", f"real data prepared for {', '.join(data['prepared']) or 'no competition: stand-ins are used'}")
     line("disk free", ", ".join(f"{name} {free:.0f} GB" for name, free in facts["disk"].items()))
     plugins = {group.partition(".")[2]: names for group, names in facts["plugins"].items() if names}
     line("plug-ins", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in plugins.items()) or "none")

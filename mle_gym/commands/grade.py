@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from mle_gym.commands.base import UserError, console, parse, write_json
+from mle_gym.commands.base import UserError, console, parse, resolve_id, write_json
 
 __all__ = ["main"]
 
@@ -61,19 +61,22 @@ def _one(options: Options, name: str, submission: Path) -> int:
     for path in filter(None, (submission, options.answers)):
         if not path.is_file():
             raise UserError(f"There is no file {path}.")
+    task = get_task(resolve_id(name))
     try:
-        task = get_task(name)
-        found = grade(name, submission, options.answers, options.split, data_dir=options.data_dir)  # type: ignore[arg-type]
-    except (KeyError, ValueError, TaskUnavailable) as error:
+        note = "" if options.answers else task.load(data_dir=options.data_dir).note
+        found = grade(task.name, submission, options.answers, options.split, data_dir=options.data_dir)  # type: ignore[arg-type]
+    except (ValueError, TaskUnavailable) as error:
         raise UserError(str(error.args[0])) from error
     if options.json:
         names = {math.inf: "Infinity", -math.inf: "-Infinity"}  # JSON has no word for them.
         score = names.get(found.score, found.score)
         ranked = "mlebench" in task.tags and options.split == "all"
         mle_bench = asdict(from_grade(name, found, submission)) if ranked else None
-        write_json({"task": task.name, **asdict(found), "score": score, "report": mle_bench})
+        write_json({"task": task.name, **asdict(found), "score": score, "note": note, "report": mle_bench})
         return 0
     out = console()
+    if note:
+        out.print(f"data: {note}", markup=False, highlight=False, soft_wrap=True)
     if not found.valid:
         out.print(f"not valid: {found.error}", markup=False, highlight=False, soft_wrap=True)
         return 0

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from mle_gym.commands.base import UserError, parse
+from mle_gym.commands.base import UserError, parse, resolve_id
 
 __all__ = ["main"]
 
@@ -34,16 +34,21 @@ class Options:
     """A folder or zip file with Kaggle's files of the one competition named."""
     data_dir: Path | None = None
     """Prepare below this folder; by default $MLE_GYM_DATA or ~/.cache/mle_gym."""
+    again: bool = False
+    """Prepare anew what is prepared already."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Prepare competitions."""
     from mle_gym.tasks.mlebench.catalogue import catalogue
+    from mle_gym.tasks.mlebench.download import NoCredentials
     from mle_gym.tasks.mlebench.prepare import ChecksumMismatch, prepare
-    from mle_gym.tasks.task import TaskUnavailable
+    from mle_gym.tasks.mlebench.store import differences
+    from mle_gym.tasks.registry import get_task
+    from mle_gym.tasks.task import MissingDependency, TaskUnavailable
 
     options = parse(Options, argv, command="prepare")
-    names = list(options.ids)
+    names = [get_task(resolve_id(name)).name for name in options.ids]
     for wanted, split in ((options.lite, "lite"), (options.all, "split75")):
         names += [name for name, facts in catalogue().items() if wanted and split in facts.splits and name not in names]
     if not names:
@@ -55,16 +60,15 @@ def main(argv: Sequence[str]) -> int:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ChecksumMismatch)
             try:
-                folder = prepare(name, options.raw, options.data_dir, progress=sys.stderr.isatty())
-            except KeyError as error:
-                raise UserError(str(error.args[0])) from error
+                folder = prepare(name, options.raw, options.data_dir, again=options.again, progress=sys.stderr.isatty())
             except TaskUnavailable as error:
-                if len(names) == 1:
+                if len(names) == 1 or isinstance(error, NoCredentials | MissingDependency):
                     raise UserError(str(error)) from error
                 failed += 1
                 print(f"mle-gym: {error}", file=sys.stderr)
                 continue
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
-        print(f"{name}: {folder}")
+        note = differences(folder)
+        print(f"{name}: {folder}" + (f" ({len(note)} files differ from MLE-bench's)" if note else ""))
     return 1 if failed else 0

@@ -32,8 +32,8 @@ class Options:
     """File with a Python program; - reads standard input. A file ending in .md is a whole answer: plan and block."""
     reward: str = "paper"
     """Reward function: paper, medal, percentile, normalized or package.module:function."""
-    reward_split: str = "public"
-    """Rows that are graded: public, private or all."""
+    reward_split: str | None = None
+    """Rows that are graded: public, private or all; by default public where the answers can be cut, else all."""
     instrumenter: str = "probe"
     """Where milestones come from: probe or none."""
     sandbox: str = "local"
@@ -44,6 +44,12 @@ class Options:
     """MiB it may use; the task's own by default."""
     cores: int | None = None
     """Exclusive cores; by default the task's, else 1. 0 shares them."""
+    data: str = "auto"
+    """Which data of a competition: auto, prepared or synthetic (stand-ins)."""
+    size: str | None = None
+    """Size of stand-in data: tiny or small."""
+    data_dir: str | None = None
+    """Where prepared data live."""
     seed: int = 0
     """Seed of the environment and, as $MLE_SEED, of the program."""
     allow_unsafe: bool = False
@@ -58,14 +64,17 @@ def main(argv: Sequence[str]) -> int:
     """Run one program through an environment and print what it earned."""
     import gymnasium as gym
 
-    from mle_gym.shared import shared_sandbox
+    from mle_gym.shared import shared_data, shared_sandbox
 
     options = parse(Options, argv, command="run")
     env_id = resolve_id(options.id)
     action = _read_action(options.program)
-    keywords = ("reward", "reward_split", "instrumenter", "sandbox", "time_limit", "memory_mb", "cores", "allow_unsafe")
+    keywords = ("reward", "instrumenter", "sandbox", "time_limit", "memory_mb", "cores", "allow_unsafe")
+    arguments = {name: getattr(options, name) for name in (*keywords, "data", "size", "data_dir")}
+    if options.reward_split is not None:
+        arguments["reward_split"] = options.reward_split
     try:
-        env = gym.make(env_id, **{name: getattr(options, name) for name in keywords})
+        env = gym.make(env_id, **arguments)
     except (ValueError, TypeError) as error:
         raise UserError(str(error)) from error
     try:
@@ -80,14 +89,17 @@ def main(argv: Sequence[str]) -> int:
         _, reward, _, _, info = env.step(action)
         if options.submission is not None and info["submission_path"]:
             shutil.copyfile(info["submission_path"], options.submission)
+        note = shared_data(env.unwrapped.task, env.unwrapped.config).note  # type: ignore[attr-defined]
     finally:
         env.close()
     if options.json:
         # The environment's own copy is gone with it.
         path = str(options.submission) if options.submission is not None and info["submission_path"] else ""
-        write_json({"id": env_id, "reward": float(reward), **info, "submission_path": path, **_milestones(info)})
+        write_json(
+            {"id": env_id, "reward": float(reward), **info, "submission_path": path, "note": note, **_milestones(info)}
+        )
     else:
-        _show(env_id, float(reward), info, options)
+        _show(env_id, float(reward), info, options, note)
     return 0 if info["reward_valid"] else 1
 
 
@@ -120,7 +132,7 @@ def _milestones(info: Mapping[str, Any]) -> dict[str, dict[str, bool]]:
     return {"milestones": {name: bool(flag) for name, flag in zip(MILESTONES, info["milestones"], strict=True)}}
 
 
-def _show(env_id: str, reward: float, info: Mapping[str, Any], options: Options) -> None:
+def _show(env_id: str, reward: float, info: Mapping[str, Any], options: Options, note: str) -> None:
     """Print the step as one screen."""
     out = console()
     flags = _milestones(info)["milestones"]
@@ -138,6 +150,8 @@ def _show(env_id: str, reward: float, info: Mapping[str, Any], options: Options)
         ("milestones", "  ".join(f"{'+' if flag else '-'} {name}" for name, flag in flags.items())),
         ("sandbox", info["sandbox"]),
     ]
+    if note:
+        rows.insert(0, ("data", note))
     if info["message"]:
         rows.append(("message", info["message"]))
     out.print(env_id, style="bold", markup=False, highlight=False)

@@ -64,6 +64,7 @@ def _facts(env_id: str, token_budget: int) -> dict[str, Any]:
         "thresholds": asdict(task.thresholds) if task.thresholds else None,
         "sample_score": {split: data.sample_score(split) for split in data.splits},
         "data": data.kind,
+        "note": data.note,
         "files": _files(data.public_dir),
         "folder": data.public_dir,
         "target": task.target,
@@ -104,6 +105,8 @@ def _show(facts: dict[str, Any]) -> None:
     out.print(f"{facts['id']}: {facts['title']}", style="bold", markup=False, highlight=False)
     out.print(f"\n{facts['description'].strip()}\n", markup=False, highlight=False, soft_wrap=True)
     line("kind", facts["kind"])
+    if facts["note"]:
+        line("data", facts["note"])
     line("metric", f"{facts['metric']} ({'higher' if facts['higher_is_better'] else 'lower'} is better)")
     if facts["thresholds"]:
         line("thresholds", ", ".join(f"{name} {value:.6g}" for name, value in facts["thresholds"].items()))

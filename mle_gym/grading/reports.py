@@ -75,7 +75,8 @@ def from_grade(task_id: str, found: Grade | None, submission: Path | None, *, ex
     if found is not None and valid:
         score = round(found.score, 5) if math.isfinite(found.score) else found.score
     medal = found.medal if found is not None else ""
-    ranked = score is not None and bars is not None and not math.isnan(score)
+    # On stand-in data nothing is ranked, and a grade from there has no percentile.
+    ranked = score is not None and found is not None and not math.isnan(found.percentile)
     return CompetitionReport(
         competition_id=task.name,
         score=score,

@@ -46,6 +46,11 @@ class TaskData(ABC):
         """The sample submission as a program sees it, from its working folder."""
         return self.sample_copy.name if self.sample_copy else f"input/{self.sample_submission}"
 
+    @property
+    def note(self) -> str:
+        """What a reader of scores on these data has to know; "" where they are what they seem."""
+        return ""
+
     @abstractmethod
     def grade(self, submission: Path, split: Split = "public") -> Grade:
         """Validate the whole file, then grade the split's rows.

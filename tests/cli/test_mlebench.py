@@ -59,11 +59,11 @@ def test_grade_says_why_a_file_is_not_valid(cli: Cli, submission: tuple[Path, Pa
     [
         (["grade"], "Give a task and a submission"),
         (["grade", NAME, "nowhere.csv"], "There is no file nowhere.csv"),
-        (["grade", "nothing", __file__], "There is no task 'nothing'"),
+        (["grade", "nothing", __file__], "There is no environment 'nothing'"),
         (["grade", NAME, __file__, "--split", "both"], "choose all, public or private"),
         (["grade", "--jsonl", "nowhere.jsonl"], "There is no file nowhere.jsonl"),
         (["prepare"], "Name competitions"),
-        (["prepare", "nothing"], "There is no task 'nothing'"),
+        (["prepare", "nothing"], "There is no environment 'nothing'"),
         (["prepare", NAME, "dogs-vs-cats-redux-kernels-edition", "--raw", "x"], "files of one competition"),
         (["prepare", NAME, "--raw", "nowhere"], "nowhere does not exist"),
     ],
@@ -83,6 +83,15 @@ def test_prepare_then_grade_a_list(cli: Cli, prepare_cases: Path, tmp_path: Path
     made = cli("prepare", NAME, "--raw", raw, "--data-dir", tmp_path / "data")
     assert made.returncode == 0, made.stderr
     assert made.stderr.count("MLE-bench's has") == len(made.stderr.splitlines()) == 3
+    assert "(3 files differ from MLE-bench's)" in made.stdout
+    assert "(3 files differ" in cli("prepare", NAME, "--data-dir", tmp_path / "data").stdout  # remembered
+    shown = cli("grade", NAME, raw / "train.csv", "--data-dir", tmp_path / "data").stdout
+    assert shown.startswith("data: 3 prepared files differ from MLE-bench's")
+    marker = tmp_path / "data" / NAME / "prepared" / "marker"
+    marker.touch()
+    assert cli("prepare", NAME, "--raw", raw, "--data-dir", tmp_path / "data", "--again").returncode == 0
+    assert not marker.exists()
+    assert sorted(path.name for path in marker.parents[1].iterdir()) == [".lock", "differences.json", "prepared"]
     data = get_task(NAME).load(data="prepared", data_dir=tmp_path / "data")
     lines = [
         {"competition_id": NAME, "submission_path": str(data.sample_path)},

@@ -29,6 +29,10 @@ def require_columns(submission: pd.DataFrame, *columns: str, exact: bool = False
     Raises:
         InvalidSubmission: One is missing, or there are others.
     """
+    if not len(submission.columns):
+        raise InvalidSubmission(
+            f"The submission is empty; expected a header with {columns[0]!r} and one row for each id."
+        )
     found = [str(c) for c in submission.columns]
     shown = ", ".join(show_value(c)[1:-1] for c in found[:5]) + (", ..." if len(found) > 5 else "") or "none"
     for column in columns:

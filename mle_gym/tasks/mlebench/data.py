@@ -11,6 +11,7 @@ from pathlib import Path
 from mle_gym.grading.grade import Grade, Split
 from mle_gym.tasks.mlebench.catalogue import catalogue
 from mle_gym.tasks.mlebench.grader import CompetitionGrader
+from mle_gym.tasks.mlebench.store import differences
 from mle_gym.tasks.task import TaskData
 
 __all__ = ["CompetitionData"]
@@ -44,6 +45,14 @@ class CompetitionData(TaskData):
     """A prepared folder: ``public`` for programs, ``private`` with the answers."""
 
     private_dir: Path = field(kw_only=True)
+
+    @property
+    def note(self) -> str:
+        """Stand-ins, and prepared files that are not MLE-bench's, are called so."""
+        if self.kind == "synthetic":
+            return "stand-in data, not Kaggle's: scores say nothing about the competition"
+        differing = differences(self.private_dir.parent)
+        return f"{len(differing)} prepared files differ from MLE-bench's: scores may not compare" if differing else ""
 
     @property
     def name(self) -> str:

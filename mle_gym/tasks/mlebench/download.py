@@ -10,10 +10,14 @@ from typing import Any
 
 from mle_gym.tasks.task import MissingDependency, TaskUnavailable
 
-__all__ = ["download", "require_room"]
+__all__ = ["NoCredentials", "download", "require_room"]
 
 _ROOM = 3.0
 """The archive, its contents and the prepared folder lie on the disk together."""
+
+
+class NoCredentials(TaskUnavailable):
+    """Kaggle does not know who asks; it is the same for every competition."""
 
 
 def require_room(name: str, folder: Path, archive_bytes: int) -> None:
@@ -79,7 +83,7 @@ def _api() -> Any:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             api.authenticate()
     except (SystemExit, OSError, ValueError) as error:
-        raise TaskUnavailable(
+        raise NoCredentials(
             "Kaggle credentials are missing; make an API token at https://www.kaggle.com/settings and put it into "
             "~/.kaggle/kaggle.json or KAGGLE_USERNAME and KAGGLE_KEY."
         ) from error

@@ -16,6 +16,7 @@ from mle_gym.tasks.mlebench.catalogue import Facts, catalogue
 from mle_gym.tasks.mlebench.competition import competition_module
 from mle_gym.tasks.mlebench.download import download, require_room
 from mle_gym.tasks.mlebench.files import extract
+from mle_gym.tasks.mlebench.store import record_differences
 from mle_gym.tasks.store import data_root, locked
 from mle_gym.tasks.task import TaskUnavailable
 
@@ -27,7 +28,12 @@ class ChecksumMismatch(UserWarning):
 
 
 def prepare(
-    task_id: str, raw: Path | str | None = None, data_dir: Path | str | None = None, *, progress: bool = False
+    task_id: str,
+    raw: Path | str | None = None,
+    data_dir: Path | str | None = None,
+    *,
+    again: bool = False,
+    progress: bool = False,
 ) -> Path:
     """Make the folders ``public`` and ``private`` of a competition, the same files as MLE-bench's.
 
@@ -39,6 +45,7 @@ def prepare(
         raw: A folder with Kaggle's files or a zip file of them; by default they are downloaded. It is not changed.
         data_dir: The folder goes to ``<data_dir>/<slug>/prepared``; by default below ``$MLE_GYM_DATA`` or
             ``~/.cache/mle_gym``.
+        again: Prepare anew what is prepared already; the old folder stays until the new one is complete.
         progress: Show a bar while downloading.
 
     Returns:
@@ -62,7 +69,7 @@ def prepare(
     try:
         home.mkdir(parents=True, exist_ok=True)
         with locked(home / ".lock"):
-            if not folder.exists():
+            if again or not folder.exists():
                 _build(task.name, task.facts, folder, Path(raw).expanduser() if raw is not None else None, progress)
     except OSError as error:
         raise TaskUnavailable(
@@ -105,11 +112,16 @@ def _build(name: str, facts: Facts, folder: Path, raw: Path | None, progress: bo
             module.prepare(work / "raw", work / "public", work / "private")
         shutil.rmtree(work / "raw")
         _own_files(work)
-        for sentence in mismatches(name, work):
+        differing = mismatches(name, work)
+        for sentence in differing:
             warnings.warn(sentence, ChecksumMismatch, stacklevel=4)
+        if folder.exists():
+            folder.rename(home / f".prepared.tmp-{secrets.token_hex(4)}")
         work.rename(folder)
+        record_differences(folder, differing)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        for left in home.glob(".prepared.tmp-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _found_raw(name: str, home: Path) -> Path | None:

@@ -90,7 +90,12 @@ def test_downloads_and_prepares(kaggle: type[Kaggle], tmp_path: Path) -> None:
     assert any("public/train.csv has MD5" in str(warning.message) for warning in caught)
     assert (folder / "public" / "train.csv").is_file()
     assert (folder / "private" / "test.csv").is_file()
-    assert sorted(path.name for path in (tmp_path / NAME).iterdir()) == [".lock", f"{NAME}.zip", "prepared"]
+    assert sorted(path.name for path in (tmp_path / NAME).iterdir()) == [
+        ".lock",
+        f"{NAME}.zip",
+        "differences.json",
+        "prepared",
+    ]
     asked = len(kaggle.asked)
     assert prepare(NAME, data_dir=tmp_path) == folder  # neither fetched nor built again
     assert len(kaggle.asked) == asked

@@ -203,3 +203,11 @@ def test_submission_lists(tmp_path: Path) -> None:
         listed.write_text(f"\n{line}\n")
         with pytest.raises(ValueError, match=r"submission.jsonl line 2"):
             read_submissions(listed)
+
+
+def test_stand_ins_are_not_ranked_in_reports(tmp_path: Path) -> None:
+    data = get_task(CACTUS).load(data_dir=tmp_path)
+    shutil.copyfile(data.gold, tmp_path / "gold.csv")  # type: ignore[attr-defined]
+    made = report(CACTUS, tmp_path / "gold.csv", tmp_path)
+    assert (made.score, made.valid_submission, made.any_medal, made.above_median) == (1.0, True, False, False)
+    assert data.note.startswith("stand-in data")
