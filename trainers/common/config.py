@@ -104,7 +104,7 @@ class WeightsConfig:
 class AlgorithmConfig:
     """The algorithm and its optimiser."""
 
-    name: str = "async_ppo"
+    name: Annotated[str, tyro.conf.arg(aliases=["--algorithm"])] = "async_ppo"
     """A name in the entry-point group mle_gym.algorithms, or package.module:Class."""
     learning_rate: float = 1e-4
     """Step size of AdamW."""
