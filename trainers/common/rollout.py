@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mle_gym.pool import StepResult
+from trainers.common.candidates import Candidates
 from trainers.common.config import GenerationConfig
 from trainers.common.executor import Executor
 from trainers.common.generator import Generator
@@ -262,4 +263,6 @@ class Rollout:
 
 def _generation(values: Mapping[str, Any]) -> Generation:
     lists = ("prompt_ids", "response_ids", "logprobs", "versions")
-    return Generation(**{**values, **{name: tuple(values[name]) for name in lists}})
+    candidates = values.get("candidates")
+    made = None if candidates is None else Candidates(**candidates)
+    return Generation(**{**values, **{name: tuple(values[name]) for name in lists}, "candidates": made})
