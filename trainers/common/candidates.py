@@ -29,10 +29,8 @@ class Candidates:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Candidates):
             return NotImplemented
-        if self.ids is None or other.ids is None:
-            same = self.ids is other.ids
-        else:
-            same = torch.equal(self.ids, other.ids)
+        ids, others = self.ids, other.ids
+        same = ids is others if ids is None or others is None else torch.equal(ids, others)
         return same and self.truncated == other.truncated and torch.equal(self.logprobs, other.logprobs)
 
     __hash__ = None  # type: ignore[assignment]

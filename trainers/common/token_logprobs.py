@@ -208,7 +208,8 @@ def _statistics(
     rows = max(1, _CHUNK // vocabulary)
     if full or len(ids) <= rows:
         picked, entropy, whole, other = score(features, ids, others)
-        assert picked is not None and entropy is not None
+        assert picked is not None
+        assert entropy is not None
         return picked, entropy, whole, other
     # Recomputed in backward, so that no chunk's logits outlive it: B x T x V floats do not fit for real vocabularies.
     cuts = [slice(at, at + rows) for at in range(0, len(ids), rows)]
