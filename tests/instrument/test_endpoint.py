@@ -154,7 +154,7 @@ def test_a_prompt_that_the_server_declines_is_no_failure(server: ChatServer, dat
 
 def test_time_is_limited_whatever_the_server_does(server: ChatServer) -> None:
     stop = threading.Event()
-    server.reply = lambda prompt: "late" if stop.wait(30) else "late"
+    server.reply = lambda prompt: f"late {stop.wait(30)}"
     start = time.monotonic()
     with pytest.raises(InstrumenterFailed, match="after 1 attempts \\(timed out\\)"):
         ChatEndpoint(base_url=server.base_url, model="m", retries=0, timeout=0.3)("?")

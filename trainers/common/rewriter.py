@@ -43,11 +43,9 @@ class TransformersRewriter:
         except PolicyUnavailable as error:
             raise ValueError(f"The instrumenter's model is missing. {error}") from error
         folder = Path(model).expanduser()
-        stamp = folder.stat().st_mtime_ns if folder.exists() else ""
         # A folder may hold another model tomorrow.
-        self.identity = (
-            f"transformers {folder.resolve() if folder.exists() else model} {stamp} {dtype} {max_new_tokens}"
-        )
+        name = f"{folder.resolve()} {folder.stat().st_mtime_ns}" if folder.exists() else model
+        self.identity = f"transformers {name} {dtype} {max_new_tokens}"
         self._generator = TransformersGenerator(self._policy, batch_size=1, share=True)
         self._limit = max_new_tokens
         self._lock = threading.Lock()
