@@ -49,6 +49,10 @@ class EnvConfig:
     improve: float = 0.0
     """Share of prompts that show an earlier valid program to improve (arXiv 2509.01684 uses 0.5); needs a token_budget
     with room for one."""
+    archive: Literal["top_k", "last_of_slot"] = "top_k"
+    """Which one: any of the task's best, or the last one that the same environment saw."""
+    archive_size: int = 10
+    """top_k: how many of the best are kept."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,12 @@ class ScheduleConfig:
     """Wall time after which no further update starts."""
     checkpoint_every: int = 10
     """Updates between checkpoints."""
+    patience: int = 0
+    """Updates without a higher smoothed mean reward after which the run ends; 0 is never."""
+    min_gain: float = 0.0
+    """patience: the smoothed mean reward has to rise by more than this to count as higher."""
+    smooth: int = 10
+    """patience: updates whose mean reward is averaged."""
     evaluate: int = 64
     """Programs sampled to judge the final policy; 0 skips it."""
     max_failures: int = 20
@@ -239,6 +249,8 @@ class TrainConfig:
             "algorithm.max_grad_norm": self.algorithm.max_grad_norm,
             "schedule.updates": self.schedule.updates,
             "schedule.batch_size": self.schedule.batch_size,
+            "schedule.smooth": self.schedule.smooth,
+            "env.archive_size": self.env.archive_size,
             "schedule.max_seconds": 1.0 if self.schedule.max_seconds is None else self.schedule.max_seconds,
             "schedule.checkpoint_every": self.schedule.checkpoint_every,
             "schedule.max_failures": self.schedule.max_failures,
@@ -256,6 +268,8 @@ class TrainConfig:
             "algorithm.micro_batch": self.algorithm.micro_batch,
             "algorithm.warmup": self.algorithm.warmup,
             "schedule.evaluate": self.schedule.evaluate,
+            "schedule.patience": self.schedule.patience,
+            "schedule.min_gain": self.schedule.min_gain,
             "seed": self.seed,
         }
         for key, value in not_negative.items():
@@ -265,6 +279,17 @@ class TrainConfig:
             raise ConfigError(
                 f"schedule.stall_warning={self.schedule.stall_warning} is later than the end that it warns of, "
                 f"schedule.stall_seconds={self.schedule.stall_seconds}."
+            )
+        schedule = self.schedule
+        if schedule.patience and schedule.smooth + schedule.patience > schedule.updates:
+            raise ConfigError(
+                f"schedule.patience={schedule.patience} can never end a run of {schedule.updates} updates, because the "
+                f"mean over schedule.smooth={schedule.smooth} of them comes first; lower one or raise schedule.updates."
+            )
+        if self.env.archive != "top_k" and not self.env.improve:
+            raise ConfigError(
+                f"env.archive={self.env.archive!r} shows earlier programs, but env.improve is 0 and shows none; set "
+                "env.improve, for example to 0.5."
             )
         if not 0 <= self.env.improve <= 1:
             raise ConfigError(f"env.improve must be in [0, 1], not {self.env.improve}.")
