@@ -98,13 +98,10 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
             chosen = data.draw(st.sampled_from(sorted({*rule.running, *rule.late})))
             valid = data.draw(st.booleans())
             late = chosen in rule.late
-            stale = isinstance(rule, DropStale) and rule.updates - version[chosen] > rule.max_lag
             seconds = data.draw(st.floats(0, 1e4))
-            assert rule.complete(chosen, valid=valid, duration=seconds) == (valid and not late and not stale)
+            assert rule.complete(chosen, valid=valid, duration=seconds) == (valid and not late)
             if not late and not valid:
                 masked.add(chosen)
-            elif not late and stale:
-                dropped.add(chosen)
         elif event == "take":
             oldest = sorted(rule.waiting)[: rule.batch_size]
             first = rule.waiting[: rule.batch_size]
@@ -114,7 +111,7 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
             assert not set(taken.batch) & trained
             assert list(taken.batch) == (oldest if isinstance(rule, GATES) else list(first))
             trained |= set(taken.batch)
-            dropped |= {*taken.dropped_running, *taken.dropped_waiting}
+            dropped |= set(taken.dropped)
             lag = max(rule.updates - version[each] for each in taken.batch)
             if isinstance(rule, GATES):
                 assert not dropped  # invariant 5
@@ -126,8 +123,8 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
         else:
             taken = rule.advance()
             assert not taken.batch
-            assert set(taken.dropped_running) <= rule.late
-            dropped |= {*taken.dropped_running, *taken.dropped_waiting}
+            assert {*taken.dropped_running, *taken.abandoned} <= rule.late
+            dropped |= set(taken.dropped)
         places = [set(rule.running), set(rule.waiting), trained, masked, dropped]
         assert sum(map(len, places)) == len(set().union(*places)) == ticket  # invariant 1
         assert len(rule.running) + len(rule.waiting) <= rule.in_flight_max  # invariant 3
@@ -208,7 +205,11 @@ def slow_share(rule: Admission, updates: int, *, slots: int | None = None, seed:
                 rule.complete(cancelled, valid=False)
             slow += sum(seconds[item] > 5 for item in taken.batch)
             trained += len(taken.batch)
-            rule.advance()
+            gone = set(rule.advance().dropped_running)
+            running = [item for item in running if item[1] not in gone]
+            heapq.heapify(running)
+            for cancelled in gone:
+                rule.complete(cancelled, valid=False)
     return slow / trained
 
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from trainers.common.admission import Admission, OldestFirst, Race
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.common.admission import Admission, AutoLookahead, DropStale, InOrder, OldestFirst, Race, Taken
 from trainers.common.audit import Audit
 from trainers.common.batch_metrics import batch_metrics
 from trainers.common.config import TrainConfig
+from trainers.common.inclusion import Inclusion
 from trainers.common.judge import Judge
 from trainers.common.learner import Learner
 from trainers.common.progress import Progress
@@ -18,6 +22,7 @@ from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
 from trainers.common.sample import Sample
 from trainers.common.stages import Stages
+from trainers.common.throughput import Throughput
 
 __all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission", "stopwatch"]
 
@@ -75,12 +80,16 @@ class AsyncTrainer:
         self.clock = clock
         self.stopping = stopping
         self.audit = Audit()
+        self.inclusion = Inclusion(admission.safe_when)
+        self.throughput = Throughput(config.env.slots)
         self.failures = 0
         """Infrastructure failures in a row, in this process: those on record were another day's."""
         self.best: dict[str, float] = {}
         """Best score of a valid sample, per task."""
         self._ran = 0.0
-        self._window = (clock(), dict(stages.seconds), 0.0)
+        self._programs: list[float] = []
+        """Seconds of the valid programs since the last update."""
+        self._window = (clock(), dict(stages.seconds), 0.0, admission.launched, False)
 
     def run(self) -> bool:
         """Train until the schedule ends.
@@ -101,14 +110,15 @@ class AsyncTrainer:
             # Steps 3 and 5: wait until a batch of executions has completed.
             if not self.collect():
                 return False
-            batch = self.take()
+            batch, likely = self.take()
             # The executors get their next work before the learner takes its time.
             self.launch()
             # Steps 6 and 7: advantages, duration weights, the clipped loss.
             with self.computing("learn"):
-                learned = self.learner.update(batch)
+                learned = self.learner.update(batch, likely)
+            self.audit.learn([sample.ticket for sample in batch], self.admission.updates, self.learner.ratios)
             # Step 9: later responses come from the new policy.
-            self.admission.advance()
+            self._settle(self.admission.advance())
             with self.stages("sync"):
                 self.sync(self.admission.updates)
             self.report(batch, learned)
@@ -136,6 +146,7 @@ class AsyncTrainer:
         for ticket in tickets:
             self.admission.launch(ticket)
         self.audit.launch(tickets, self.admission.updates)
+        self.inclusion.launch(tickets)
 
     def collect(self) -> bool:
         """Wait for completions until a batch is ready; False when the user stopped."""
@@ -155,14 +166,12 @@ class AsyncTrainer:
             self.launch()
         return True
 
-    def take(self) -> list[Sample]:
-        """The next batch, out of the admission rule's hands."""
+    def take(self) -> tuple[list[Sample], NDArray[np.float64]]:
+        """The next batch, out of the admission rule's hands, and how likely each sample was not to be dropped."""
         taken = self.admission.take()
-        self.audit.settle(taken.batch, "trained")
-        self.audit.settle((*taken.dropped_running, *taken.dropped_waiting), "dropped")
-        self.rollout.cancel(taken.dropped_running)
-        self.rollout.pop(taken.dropped_waiting)
-        return self.rollout.pop(taken.batch)
+        likely = self.inclusion.probabilities(taken.batch)
+        self._settle(taken)
+        return self.rollout.pop(taken.batch), likely
 
     def drain(self) -> None:
         """Cancel and collect what is in flight: nobody will train it."""
@@ -186,6 +195,7 @@ class AsyncTrainer:
             **batch_metrics(batch, self.judge, version),
             **learned,
             **self._busy(),
+            **self.throughput.metrics(),
             "in_flight": self.rollout.in_flight,
             "launched": self.admission.launched,
             "trained": self.admission.trained,
@@ -215,6 +225,7 @@ class AsyncTrainer:
             "rollout": self.rollout.state(),
             "learner": self.learner.state(),
             "audit": self.audit.state(),
+            "inclusion": self.inclusion.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -223,26 +234,41 @@ class AsyncTrainer:
         self.admission.restore(state["admission"])
         self.learner.restore(state["learner"])
         self.audit.restore(state["audit"])
+        if "inclusion" in state:
+            self.inclusion.restore(state["inclusion"])
         self.sync(self.admission.updates)
         self.rollout.restore(state["rollout"])
-        self.rollout.cancel(sorted(self.admission.late))
+        if self.config.admission.leftovers == "cancel":
+            self.rollout.cancel(sorted(self.admission.late))
 
     def _ended(self) -> bool:
         limit = self.config.schedule.max_seconds
         late = limit is not None and self.clock() >= limit
         return late or self.admission.updates >= self.config.schedule.updates
 
+    def _settle(self, taken: Taken) -> None:
+        """Write down what became of tickets, and let go of what was dropped."""
+        self.audit.settle(taken.batch, "trained")
+        self.audit.settle(taken.dropped, "dropped")
+        self.inclusion.settle(taken.batch, taken.dropped)
+        self.rollout.cancel(taken.dropped_running)
+        self.rollout.pop(taken.dropped_waiting)
+
     def _complete(self, sample: Sample) -> None:
         self.stages.beat()
         self._ran += sample.duration
+        if sample.reward_valid:
+            self._programs.append(sample.duration)
         lost = sample.ticket in self.admission.late
-        kept = self.admission.complete(sample.ticket, valid=sample.reward_valid)
+        kept = self.admission.complete(sample.ticket, valid=sample.reward_valid, duration=sample.duration)
+        self.inclusion.finish(sample.ticket, sample.generated, sample.ended, valid=sample.reward_valid)
         if kept:
             self.audit.finish(sample.ticket, sample.duration, "waiting")
         else:
             self.rollout.pop([sample.ticket])
             # A loser of the race that was cancelled is no failure of the machine: the audit is there to show it.
-            self.audit.finish(sample.ticket, sample.duration, "dropped" if lost or sample.reward_valid else "masked")
+            fate = "dropped" if lost or sample.reward_valid else "masked"
+            self.audit.finish(sample.ticket, sample.duration, fate, cut=not sample.reward_valid)
         if sample.reward_valid:
             self.failures = 0
             self._keep_best(sample)
@@ -267,11 +293,23 @@ class AsyncTrainer:
 
     def _busy(self) -> dict[str, float]:
         """Shares of the time since the last update."""
-        then, seconds, ran = self._window
+        then, seconds, ran, launched, replaying = self._window
         now, current = self.clock(), dict(self.stages.seconds)
-        self._window = (now, current, self._ran)
+        self._window = (now, current, self._ran, self.admission.launched, self.rollout.replaying)
         wall = max(1e-9, now - then)
         spent = {name: current.get(name, 0.0) - seconds.get(name, 0.0) for name in ("generate", "learn", "wait")}
+        # What is repeated from the record takes no time, so it says nothing about speed.
+        if not replaying and not self.rollout.replaying:
+            self.throughput.add(
+                wall=wall,
+                programs=len(self._programs),
+                program_seconds=sum(self._programs),
+                generated=self.admission.launched - launched,
+                generate_seconds=spent["generate"],
+                trained=self.admission.batch_size,
+                learn_seconds=spent["learn"],
+            )
+        self._programs.clear()
         return {
             "busy_generator": spent["generate"] / wall,
             "busy_learner": spent["learn"] / wall,
@@ -288,7 +326,15 @@ def make_admission(config: TrainConfig) -> Admission:
     chosen, size = config.admission, config.schedule.batch_size
     if chosen.rule == "race":
         return Race(size, chosen.multiplier, chosen.leftovers)
-    return OldestFirst(size, chosen.lookahead, config.schedule.updates)
+    if chosen.rule == "drop_stale":
+        return DropStale(size, chosen.multiplier, chosen.max_lag, chosen.leftovers)
+    auto = None
+    if chosen.lookahead == 0:
+        # In order, the learner waits for nearly the slowest of all; oldest first, it takes whatever has finished.
+        quantile = 0.99 if chosen.rule == "in_order" else 0.95
+        auto = AutoLookahead(max(1, config.env.slots), size, quantile=quantile, most=chosen.lookahead_max)
+    gate = InOrder if chosen.rule == "in_order" else OldestFirst
+    return gate(size, chosen.lookahead, config.schedule.updates, auto)
 
 
 def stopwatch(start: float = 0.0) -> Callable[[], float]:

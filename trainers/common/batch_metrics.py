@@ -39,6 +39,7 @@ def batch_metrics(samples: Sequence[Sample], judge: Judge, version: int) -> dict
         "duration_max": float(durations.max()),
         "duration_valid_mean": float(durations[valid].mean()) if valid.any() else None,
         "lag_mean": float(lags.mean()),
+        "lag_p95": float(np.quantile(lags, 0.95)),
         "lag_max": int(lags.max()),
         "response_tokens_mean": float(np.mean([len(sample.generation.response_ids) for sample in samples])),
         "unfinished_share": float(np.mean([not sample.generation.finished for sample in samples])),

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from trainers.common.algorithm import Algorithm, TokenBatch
 from trainers.common.config import AlgorithmConfig, WeightsConfig
 from trainers.common.policy import Policy
 from trainers.common.sample import Sample
-from trainers.common.weights import sample_weights
+from trainers.common.weigher import Weigher
 
 __all__ = ["Learner"]
 
@@ -43,15 +44,22 @@ class Learner:
         self.policy = policy
         self.algorithm = algorithm
         self.config = config
-        self.weights = weights
+        self.weigher = Weigher(weights)
+        self.ratios = np.zeros((0, 4))
+        """Of the samples trained last, [B, 4]: tokens, those with a ratio outside the clip range, sum of the ratios, sum
+        of their squares; the ratios are those of the policy before the update to the recorded behaviour."""
         self.reference = reference
         self.optimizer = torch.optim.AdamW(
             list(policy.parameters()), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
         )
         self._updates = 0
 
-    def update(self, samples: Sequence[Sample]) -> dict[str, float]:
+    def update(self, samples: Sequence[Sample], inclusion: ArrayLike | None = None) -> dict[str, float]:
         """Train on a batch; every sample has ``reward_valid`` and one common temperature.
+
+        Args:
+            samples: The batch.
+            inclusion: [B] probability of each sample not to be dropped; the weight rule ``inclusion`` needs it.
 
         Returns:
             What to log.
@@ -67,17 +75,12 @@ class Learner:
         advantages = self.algorithm.advantages(samples)
         if advantages.shape != (len(samples),) or not np.all(np.isfinite(advantages)):
             raise ValueError(f"{type(self.algorithm).__name__}.advantages must return {len(samples)} finite numbers.")
-        weights = sample_weights(
-            [sample.duration for sample in samples],
-            [sample.reward_valid for sample in samples],
-            rule=self.weights.rule,
-            min_duration=self.weights.min_duration,
-            cap=self.weights.cap,
-        )
+        weights = self.weigher.weigh(samples, inclusion)
         total = float(sum(len(sample.generation.response_ids) for sample in samples))
         parts = self._parts(samples)
         references = [self._reference([samples[i] for i in part]) for part in parts]
         drift = np.zeros(len(samples))
+        self.ratios = np.zeros((len(samples), 4))
         metrics: dict[str, float] = {}
         self._updates += 1
         for group in self.optimizer.param_groups:
@@ -93,6 +96,7 @@ class Learner:
                 loss = self.algorithm.loss(batch)
                 if epoch == 0:
                     drift[part] = _drift(batch)
+                    self.ratios[part] = _ratios(batch, getattr(self.algorithm.options, "clip", 0.2))
                 loss.value.backward()  # type: ignore[no-untyped-call]
                 logged.append((float(batch.mask.sum()), {"loss": float(loss.value.detach()), **loss.statistics}))
             norm = torch.nn.utils.clip_grad_norm_(list(self.policy.parameters()), self.config.max_grad_norm)
@@ -109,6 +113,9 @@ class Learner:
             "weight_max": float(weights.values.max()),
             "weight_lost_mass": weights.lost_mass,
             "weight_effective": weights.effective,
+            "weight_floored_share": weights.floored,
+            "weight_capped_share": weights.capped,
+            "weight_unsupported_share": weights.unsupported,
             "tokens": total,
             **_by_duration(drift, samples),
         }
@@ -125,6 +132,7 @@ class Learner:
             "optimizer": self.optimizer.state_dict(),
             "algorithm": self.algorithm.state(),
             "updates": self._updates,
+            "weigher": self.weigher.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -132,6 +140,8 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.algorithm.restore(state["algorithm"])
         self._updates = state["updates"]
+        if "weigher" in state:
+            self.weigher.restore(state["weigher"])
 
     def _score(self, policy: Policy, samples: Sequence[Sample]) -> Any:
         generations = [sample.generation for sample in samples]
@@ -185,6 +195,16 @@ def _drift(batch: TokenBatch) -> np.ndarray[Any, Any]:
     """Mean distance between the policy and the recorded behaviour, per sample: |log ratio| over its tokens, [B]."""
     distance = torch.where(batch.mask.bool(), (batch.logprobs - batch.behaviour).abs(), 0.0)
     return (distance.sum(1) / batch.mask.sum(1).clamp(min=1)).cpu().double().numpy()
+
+
+@torch.no_grad()
+def _ratios(batch: TokenBatch, clip: float) -> np.ndarray[Any, Any]:
+    """Tokens, clipped tokens, sum of the ratios and of their squares, per sample, [B, 4]."""
+    kept = batch.mask.bool()
+    ratio = torch.where(kept, batch.logprobs - batch.behaviour, 0.0).double().exp()
+    outside = kept & ((ratio - 1).abs() > clip)
+    ratio = torch.where(kept, ratio, 0.0)
+    return torch.stack([kept.sum(1), outside.sum(1), ratio.sum(1), ratio.square().sum(1)], dim=1).cpu().numpy()
 
 
 def _by_duration(drift: np.ndarray[Any, Any], samples: Sequence[Sample]) -> dict[str, float]:

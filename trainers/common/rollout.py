@@ -218,6 +218,10 @@ class Rollout:
         if (task, group) not in self._known:
             self._known.add((task, group))
             self._prompts.append([{"task": task, "group": group, "prompt": flight.generation.prompt}])
+        stamps = {"queued": flight.queued, "generated": flight.generated, "started": started, "ended": ended}
+        # A repeated completion keeps its stamps: what is computed from them repeats itself, too.
+        if hasattr(self.executor, "stamps"):
+            stamps |= self.executor.stamps(result.ticket)
         return Sample(
             ticket=flight.ticket,
             generation=flight.generation,
@@ -227,10 +231,7 @@ class Rollout:
             reward_valid=bool(info.get("reward_valid", True)),
             duration=duration,
             outcome=str(info.get("outcome", "")),
-            queued=flight.queued,
-            generated=flight.generated,
-            started=started,
-            ended=ended,
+            **stamps,
             info=info,
         )
 

@@ -116,6 +116,10 @@ class RunFolder:
                 for name, number in value.items():
                     if isinstance(number, int | float):
                         self._writer.add_scalar(f"{key}/{name}", number, int(metrics["update"]))
+                    elif isinstance(number, list):
+                        # By decile of duration, the fastest first.
+                        for rank, each in enumerate(number):
+                            self._writer.add_scalar(f"{key}_{name}/{rank:02}", each, int(metrics["update"]))
         self._writer.flush()
 
     def keep_best(self, sample: Sample) -> None:

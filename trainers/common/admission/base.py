@@ -34,6 +34,13 @@ class Taken:
     """Still running; cancel them where possible, their late results are ignored."""
     dropped_waiting: tuple[int, ...] = ()
     """Finished, but not among the first, or too old."""
+    abandoned: tuple[int, ...] = ()
+    """Still running, and dropped, but left to run to their end."""
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """All that was thrown away."""
+        return (*self.dropped_running, *self.dropped_waiting, *self.abandoned)
 
 
 class Admission(ABC):
@@ -112,7 +119,7 @@ class Admission(ABC):
             duration: Seconds it ran, for rules that adapt to them.
 
         Returns:
-            True when the ticket now waits to be trained; False when it is masked, or is or had been dropped.
+            True when the ticket now waits to be trained; False when it is masked or had been dropped.
 
         Raises:
             KeyError: The ticket is not in flight.

@@ -21,8 +21,8 @@ class DropStale(Admission):
         batch_size: B.
         multiplier: m, at least 1.
         max_lag: Largest age of a trained sample, in updates.
-        leftovers: ``keep``: a program that has become too old runs on and is dropped when it ends. ``cancel``: it is
-            dropped and ended at once, which frees its executor.
+        leftovers: ``keep``: a program that has become too old runs to its end, for nothing. ``cancel``: it is ended,
+            which frees its executor.
     """
 
     safe_when: ClassVar[Literal["finished", "taken"]] = "taken"
@@ -61,11 +61,8 @@ class DropStale(Admission):
         self._versions[ticket] = self.updates
 
     def complete(self, ticket: int, *, valid: bool, duration: float | None = None) -> bool:
-        """An action ended; one that has become too old is dropped."""
+        """An action ended; none that runs is too old."""
         kept = super().complete(ticket, valid=valid, duration=duration)
-        if kept and self._stale(ticket):
-            self._drop((), (ticket,))
-            kept = False
         if not kept:
             self._versions.pop(ticket, None)
         return kept
@@ -82,11 +79,11 @@ class DropStale(Admission):
         """The update is finished: what is too old for the next one goes."""
         super().advance()
         waiting = tuple(ticket for ticket in self._waiting if self._stale(ticket))
-        running = tuple(ticket for ticket in self._running if self.leftovers == "cancel" and self._stale(ticket))
+        running = tuple(ticket for ticket in self._running if self._stale(ticket))
         self._drop(running, waiting)
         for ticket in (*waiting, *running):
             del self._versions[ticket]
-        return Taken((), running, waiting)
+        return Taken((), running, waiting) if self.leftovers == "cancel" else Taken((), (), waiting, running)
 
     def state(self) -> dict[str, Any]:
         """JSON-able state."""
