@@ -46,6 +46,10 @@ def batch_metrics(samples: Sequence[Sample], judge: Judge, version: int) -> dict
         "outcomes": dict(Counter(sample.outcome for sample in samples)),
         "families": dict(Counter(family(str(sample.info.get("program", ""))) or "none" for sample in samples)),
     }
+    labels = [str(sample.info.get("instrumenter", "")) for sample in samples]
+    rewritten = [not label.endswith(":original") for label in labels if label.startswith("llm:")]
+    if rewritten:
+        metrics["rewritten_share"] = float(np.mean(rewritten))
     if len(flags):
         metrics["milestones"] = dict(zip(MILESTONES, flags.mean(axis=0).tolist(), strict=True))
     tasks = sorted({sample.task for sample in samples})
