@@ -14,6 +14,8 @@ from trainers.common.admission import Admission, AutoLookahead, DropStale, InOrd
 from trainers.common.audit import Audit
 from trainers.common.batch_metrics import batch_metrics
 from trainers.common.config import TrainConfig
+from trainers.common.convergence import Convergence
+from trainers.common.failure_budget import FailureBudget
 from trainers.common.inclusion import Inclusion
 from trainers.common.judge import Judge
 from trainers.common.learner import Learner
@@ -24,14 +26,10 @@ from trainers.common.sample import Sample
 from trainers.common.stages import Stages
 from trainers.common.throughput import Throughput
 
-__all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission", "stopwatch"]
+__all__ = ["AsyncTrainer", "make_admission", "stopwatch"]
 
 POLL_SECONDS = 0.5
 """How often a wait looks at signals, the clock and the watchdog."""
-
-
-class InfrastructureFailed(RuntimeError):
-    """Too many executions in a row failed for reasons that are not the program's."""
 
 
 class AsyncTrainer:
@@ -82,8 +80,12 @@ class AsyncTrainer:
         self.audit = Audit()
         self.inclusion = Inclusion(admission.safe_when)
         self.throughput = Throughput(config.env.slots)
-        self.failures = 0
-        """Infrastructure failures in a row, in this process: those on record were another day's."""
+        self.budget = FailureBudget(
+            config.schedule.max_failures, config.execution.failure_window, config.execution.failure_share
+        )
+        """Counts what this process sees: failures on record were another day's."""
+        schedule = config.schedule
+        self.convergence = Convergence(schedule.patience, schedule.min_gain, schedule.smooth)
         self.best: dict[str, float] = {}
         """Best score of a valid sample, per task."""
         self._ran = 0.0
@@ -102,7 +104,7 @@ class AsyncTrainer:
             Stalled: A stage made no progress.
             FloatingPointError: The loss is not finite.
         """
-        while not self._ended():
+        while not self.ending:
             if self.stopping():
                 return False
             # Steps 1, 2 and 4: draw prompts, sample responses, hand the programs to the executors.
@@ -114,7 +116,7 @@ class AsyncTrainer:
             # The executors get their next work before the learner takes its time.
             self.launch()
             # Steps 6 and 7: advantages, duration weights, the clipped loss.
-            with self.computing("learn"):
+            with self.computing("learn", f"update {self.admission.updates} on {len(batch)} samples"):
                 learned = self.learner.update(batch, likely)
             self.audit.learn([sample.ticket for sample in batch], self.admission.updates, self.learner.ratios)
             # Step 9: later responses come from the new policy.
@@ -127,12 +129,12 @@ class AsyncTrainer:
         return True
 
     @contextmanager
-    def computing(self, stage: str) -> Iterator[None]:
+    def computing(self, stage: str, detail: str) -> Iterator[None]:
         """Time a stage that needs a core; the wait for one is a stage of its own."""
         with ExitStack() as stack:
-            with self.stages("core"):
+            with self.stages("core", f"other processes hold the cores, and next is {detail}"):
                 stack.enter_context(self.core())
-            with self.stages(stage):
+            with self.stages(stage, detail):
                 yield
 
     def launch(self) -> None:
@@ -141,7 +143,7 @@ class AsyncTrainer:
         if count < 1:
             return
         self.progress.status(f"generating {count} programs")
-        with self.computing("generate"):
+        with self.computing("generate", f"{count} programs of policy version {self.admission.updates}"):
             tickets = self.rollout.launch(count)
         for ticket in tickets:
             self.admission.launch(ticket)
@@ -158,10 +160,12 @@ class AsyncTrainer:
             with self.stages("wait"):
                 samples = self.rollout.receive(POLL_SECONDS)
                 while not samples and not self.stopping():
-                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                    self.stages.check(self.rollout.waits_for())
                     samples = self.rollout.receive(POLL_SECONDS)
             for sample in samples:
                 self._complete(sample)
+            # Not before the whole group is accounted for: a checkpoint follows.
+            self.budget.check()
             # A masked sample's place is free again.
             self.launch()
         return True
@@ -181,7 +185,7 @@ class AsyncTrainer:
             while self.rollout.in_flight:
                 samples = self.rollout.receive(POLL_SECONDS)
                 if not samples:
-                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                    self.stages.check(self.rollout.waits_for())
                 for sample in samples:
                     self.stages.beat()
                     self.audit.settle([sample.ticket], "dropped")
@@ -205,6 +209,9 @@ class AsyncTrainer:
         }
         if len(self.config.env.ids) == 1:
             metrics["best_public_score"] = self.best.get(self.config.env.ids[0])
+        self.convergence.update(metrics["reward_mean"])
+        if self.config.schedule.patience:
+            metrics["reward_smoothed"] = self.convergence.smoothed
         self.folder.log(metrics)
         self.folder.write("audit.json", self.audit.report())
         self.progress.update(metrics)
@@ -225,6 +232,7 @@ class AsyncTrainer:
             "rollout": self.rollout.state(),
             "learner": self.learner.state(),
             "audit": self.audit.state(),
+            "convergence": self.convergence.state(),
             "inclusion": self.inclusion.state(),
         }
 
@@ -234,6 +242,7 @@ class AsyncTrainer:
         self.admission.restore(state["admission"])
         self.learner.restore(state["learner"])
         self.audit.restore(state["audit"])
+        self.convergence.restore(state["convergence"])
         if "inclusion" in state:
             self.inclusion.restore(state["inclusion"])
         self.sync(self.admission.updates)
@@ -241,10 +250,15 @@ class AsyncTrainer:
         if self.config.admission.leftovers == "cancel":
             self.rollout.cancel(sorted(self.admission.late))
 
-    def _ended(self) -> bool:
+    @property
+    def ending(self) -> str:
+        """What ends the run now: ``updates``, ``converged`` or ``max_seconds``; "" while it is to go on."""
         limit = self.config.schedule.max_seconds
-        late = limit is not None and self.clock() >= limit
-        return late or self.admission.updates >= self.config.schedule.updates
+        if self.admission.updates >= self.config.schedule.updates:
+            return "updates"
+        if self.convergence.reached:
+            return "converged"
+        return "max_seconds" if limit is not None and self.clock() >= limit else ""
 
     def _settle(self, taken: Taken) -> None:
         """Write down what became of tickets, and let go of what was dropped."""
@@ -256,8 +270,8 @@ class AsyncTrainer:
 
     def _complete(self, sample: Sample) -> None:
         self.stages.beat()
-        self._ran += sample.duration
-        if sample.reward_valid:
+        self._ran += 0.0 if sample.cached else sample.duration
+        if sample.reward_valid and not sample.cached:
             self._programs.append(sample.duration)
         lost = sample.ticket in self.admission.late
         kept = self.admission.complete(sample.ticket, valid=sample.reward_valid, duration=sample.duration)
@@ -269,16 +283,10 @@ class AsyncTrainer:
             # A loser of the race that was cancelled is no failure of the machine: the audit is there to show it.
             fate = "dropped" if lost or sample.reward_valid else "masked"
             self.audit.finish(sample.ticket, sample.duration, fate, cut=not sample.reward_valid)
+        if sample.outcome != "cancelled" and not self.rollout.replaying:
+            self.budget.add(masked=not sample.reward_valid, message=str(sample.info.get("message") or ""))
         if sample.reward_valid:
-            self.failures = 0
             self._keep_best(sample)
-        elif sample.outcome != "cancelled" and not self.rollout.replaying:
-            self.failures += 1
-            if self.failures >= self.config.schedule.max_failures:
-                raise InfrastructureFailed(
-                    f"{self.failures} executions in a row failed for reasons that are not the program's; the last "
-                    f"one says: {sample.info.get('message') or 'nothing.'}"
-                )
 
     def _keep_best(self, sample: Sample) -> None:
         if not self.judge.valid(sample.task, sample.info):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mle_gym.pool import StepResult
+from trainers.common.action import Action
 from trainers.common.candidates import Candidates
 from trainers.common.config import GenerationConfig
 from trainers.common.executor import Executor
@@ -156,6 +157,17 @@ class Rollout:
         self.received += 1
         return samples
 
+    def waits_for(self) -> str:
+        """What is in flight, in words."""
+        oldest = min(self._flights.values(), key=lambda flight: flight.generated, default=None)
+        if oldest is None:
+            return "nothing is in flight"
+        sent = self._clock() - oldest.generated
+        return (
+            f"{self.in_flight} executions are in flight and none ends; the oldest, ticket {oldest.ticket} of "
+            f"{self.tasks[oldest.env_index]}, was sent {sent:.0f} s ago"
+        )
+
     def pop(self, tickets: Sequence[int]) -> list[Sample]:
         """Take finished samples out."""
         return [self.finished.pop(ticket) for ticket in tickets]
@@ -205,7 +217,8 @@ class Rollout:
 
     def _send(self, flight: _Flight) -> None:
         self._flights[flight.ticket] = flight
-        self._tickets[self.executor.send(flight.env_index, flight.generation.text)] = flight.ticket
+        action = Action(flight.generation.text, flight.ticket)
+        self._tickets[self.executor.send(flight.env_index, action)] = flight.ticket
 
     def _sample(self, flight: _Flight, result: StepResult, now: float, since: float) -> Sample:
         info = plain(dict(result.info))
@@ -213,6 +226,10 @@ class Rollout:
         # A pool stamps the end itself, because the trainer may look late.
         ended = now if math.isnan(result.ended) else max(flight.generated, result.ended + since)
         started = max(flight.generated, ended - float(info.get("grade_time") or 0.0) - duration)
+        origin = info.get("execution") or {}
+        if origin.get("attached"):
+            # It ran before a restart, in an earlier process of this run.
+            started, ended = float(origin["started"]), float(origin["ended"])
         task = self.tasks[flight.env_index]
         group = zlib.crc32(flight.generation.prompt.encode("utf-8", errors="replace"))
         if (task, group) not in self._known:
@@ -233,6 +250,7 @@ class Rollout:
             outcome=str(info.get("outcome", "")),
             **stamps,
             info=info,
+            cached=bool(origin.get("cached")),
         )
 
     def _record(self, sample: Sample, flight: _Flight, result: StepResult, size: int) -> dict[str, Any]:
@@ -245,6 +263,7 @@ class Rollout:
             "reward_valid": sample.reward_valid,
             "duration": sample.duration,
             "outcome": sample.outcome,
+            "cached": sample.cached,
             "queued": sample.queued,
             "generated": sample.generated,
             "started": sample.started,

@@ -54,6 +54,8 @@ class Sample:
     ended: float
     info: Mapping[str, object] = field(default_factory=dict)
     """The step's ``info``, JSON-able."""
+    cached: bool = False
+    """Answered from the log of executions: the same program had run before, and took ``duration`` then."""
 
     @property
     def version(self) -> int:
