@@ -168,7 +168,7 @@ class Durable:
         if failed and not sent.cancelled and sent.action.attempt <= self._retries:
             sent.failure = result
             sent.due = time.monotonic() + self._pause * 2.0 ** (sent.action.attempt - 1)
-            sent.action = Action(str(sent.action), sent.action.ticket, sent.action.attempt + 1)
+            sent.action = sent.action.again()
             self.attempts_repeated += 1
             return None
         return self._deliver(ticket, result)

@@ -25,7 +25,7 @@ VERSION = 1
 _INFRASTRUCTURE = ("infrastructure_error", "cancelled")
 _COLUMNS = (
     "ticket, action, task, program, data, limits, seed, instrumenter, "
-    "env, attempt, outcome, valid, duration, started, ended, step"
+    "env, attempt, outcome, valid, duration, queued, generated, started, ended, step"
 )
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
@@ -47,7 +47,9 @@ CREATE TABLE executions (
     outcome TEXT NOT NULL,
     valid INTEGER NOT NULL,      -- 0: masked
     duration REAL NOT NULL,      -- seconds of the program
-    started REAL NOT NULL,       -- seconds since the run's start, over all its restarts
+    queued REAL NOT NULL,        -- stamps, seconds since the run's start, over all its restarts
+    generated REAL NOT NULL,
+    started REAL NOT NULL,
     ended REAL NOT NULL,
     step TEXT NOT NULL           -- observation, reward, terminated, truncated, info; JSON
 );
@@ -82,8 +84,10 @@ class ExecutionRecord:
     terminated: bool
     truncated: bool
     info: Mapping[str, Any]
+    queued: float
+    """Stamps, seconds since the run's start: response asked for ..."""
+    generated: float
     started: float
-    """Seconds since the run's start."""
     ended: float
     id: int = 0
     """Number in the log, from 1."""
@@ -161,6 +165,8 @@ class ExecutionLog:
             record.outcome,
             record.valid,
             record.duration,
+            record.queued,
+            record.generated,
             record.started,
             record.ended,
             json.dumps(_encode(step)),
@@ -283,7 +289,7 @@ def _beside(path: Path) -> list[Path]:
 
 def _record(row: tuple[Any, ...]) -> ExecutionRecord:
     number, ticket, action, task, program, data, limits, seed, instrumenter, env, attempt = row[:11]
-    started, ended, step = row[14:]
+    queued, generated, started, ended, step = row[14:]
     return ExecutionRecord(
         id=number,
         ticket=ticket,
@@ -291,6 +297,8 @@ def _record(row: tuple[Any, ...]) -> ExecutionRecord:
         key=ExecutionKey(task, program, data, limits, seed, instrumenter),
         env=env,
         attempt=attempt,
+        queued=queued,
+        generated=generated,
         started=started,
         ended=ended,
         **_decode(json.loads(step)),

@@ -24,7 +24,7 @@ class Recorder:
 
     A step is recorded in the thread that took it, before anybody can receive it; so a kill loses none that has ended.
     ``info`` gains one key, ``execution``: its ``id`` in the log, ``cached`` (the same program had been executed for
-    another ticket), ``attached`` (this ticket's own execution ended before a restart), ``started`` and ``ended``.
+    another ticket), ``attached`` (this ticket's own execution ended before a restart), and that execution's stamps.
 
     Args:
         log: Where to.
@@ -89,6 +89,8 @@ class Recorder:
                 terminated=False,
                 truncated=True,
                 info=info,
+                queued=action.queued,
+                generated=action.generated,
                 started=now,
                 ended=now,
             )
@@ -132,6 +134,8 @@ class _Recorded(gym.Wrapper[Any, Any, Any, Any]):
             terminated=bool(terminated),
             truncated=bool(truncated),
             info=dict(info),
+            queued=given.queued,
+            generated=given.generated,
             started=max(begun, ended - seconds),
             ended=ended,
         )
@@ -159,7 +163,8 @@ class _Recorded(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def _origin(record: ExecutionRecord, number: int) -> dict[str, Any]:
-    return {"id": number, "cached": False, "attached": False, "started": record.started, "ended": record.ended}
+    stamps = {name: getattr(record, name) for name in ("queued", "generated", "started", "ended")}
+    return {"id": number, "cached": False, "attached": False, **stamps}
 
 
 def _plain_key(task: str, action: str) -> ExecutionKey:

@@ -217,7 +217,8 @@ class Rollout:
 
     def _send(self, flight: _Flight) -> None:
         self._flights[flight.ticket] = flight
-        action = Action(flight.generation.text, flight.ticket)
+        stamps = {"queued": flight.queued, "generated": flight.generated}
+        action = Action(flight.generation.text, flight.ticket, **stamps)
         self._tickets[self.executor.send(flight.env_index, action)] = flight.ticket
 
     def _sample(self, flight: _Flight, result: StepResult, now: float, since: float) -> Sample:
@@ -227,15 +228,15 @@ class Rollout:
         ended = now if math.isnan(result.ended) else max(flight.generated, result.ended + since)
         started = max(flight.generated, ended - float(info.get("grade_time") or 0.0) - duration)
         origin = info.get("execution") or {}
-        if origin.get("attached"):
-            # It ran before a restart, in an earlier process of this run.
-            started, ended = float(origin["started"]), float(origin["ended"])
         task = self.tasks[flight.env_index]
         group = zlib.crc32(flight.generation.prompt.encode("utf-8", errors="replace"))
         if (task, group) not in self._known:
             self._known.add((task, group))
             self._prompts.append([{"task": task, "group": group, "prompt": flight.generation.prompt}])
         stamps = {"queued": flight.queued, "generated": flight.generated, "started": started, "ended": ended}
+        if origin.get("attached"):
+            # All of it was before a restart, in an earlier process of this run.
+            stamps = {name: float(origin[name]) for name in stamps}
         # A repeated completion keeps its stamps: what is computed from them repeats itself, too.
         if hasattr(self.executor, "stamps"):
             stamps |= self.executor.stamps(result.ticket)
