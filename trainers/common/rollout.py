@@ -217,8 +217,7 @@ class Rollout:
 
     def _send(self, flight: _Flight) -> None:
         self._flights[flight.ticket] = flight
-        stamps = {"queued": flight.queued, "generated": flight.generated}
-        action = Action(flight.generation.text, flight.ticket, **stamps)
+        action = Action(flight.generation.text, flight.ticket, queued=flight.queued, generated=flight.generated)
         self._tickets[self.executor.send(flight.env_index, action)] = flight.ticket
 
     def _sample(self, flight: _Flight, result: StepResult, now: float, since: float) -> Sample:
