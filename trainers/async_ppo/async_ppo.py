@@ -173,7 +173,7 @@ class AsyncTrainer:
     def take(self) -> tuple[list[Sample], NDArray[np.float64]]:
         """The next batch, out of the admission rule's hands, and how likely each sample was not to be dropped."""
         taken = self.admission.take()
-        likely = self.inclusion.probabilities(taken.batch)
+        likely = self.inclusion.probabilities(taken.batch, taken.dropped)
         self._settle(taken)
         return self.rollout.pop(taken.batch), likely
 

@@ -34,9 +34,9 @@ class Inclusion:
     not depend on how long it would run; a rule drops for what the *other* actions do, so with many in a batch that is
     nearly so.
 
-    A batch is asked about before its own fates are told (``settle``), so its samples have no part in their own weights.
-    Time is read off the completions alone (the end of the latest is *now*), never off a clock: a run that is repeated
-    from its record finds the same weights.
+    A batch is asked about before its own fates are told (``settle``), so neither its samples nor what taking it drops
+    have a part in its weights. Time is read off the completions alone (the end of the latest is *now*), never off a
+    clock: a run that is repeated from its record finds the same weights.
 
     Args:
         safe_when: From when on an action can no longer be dropped: when its program has ``finished`` (a race), or when
@@ -69,9 +69,14 @@ class Inclusion:
         else:
             self._open.pop(ticket, None)
 
-    def probabilities(self, batch: Sequence[int]) -> NDArray[np.float64]:
-        """G at the age of each action of a batch that is about to be trained, [B]."""
-        own = set(batch)
+    def probabilities(self, batch: Sequence[int], dropped: Iterable[int] = ()) -> NDArray[np.float64]:
+        """G at the age of each action of a batch that is about to be trained, [B].
+
+        Args:
+            batch: The batch.
+            dropped: What taking it drops.
+        """
+        own = {*batch, *dropped}
         ages = np.array([self._age(self._open[ticket]) for ticket in batch])
         if not any(life.dropped for life in self._settled.values()):
             return np.ones(len(batch))
