@@ -123,7 +123,7 @@ class _Run:
         checkpoint = folder.checkpoints.latest()
         self.policy = start if checkpoint is None else _load_policy(str(checkpoint / "policy"), config)
         reference = start.frozen_copy() if algorithm.needs_reference else None
-        self.generator = TransformersGenerator(self.policy)
+        self.generator = _generator(self.policy, config)
         self.learner = Learner(self.policy, algorithm, config.algorithm, config.weights, reference)
         self.state = None if checkpoint is None else Checkpoints.load(checkpoint)
 
@@ -239,7 +239,7 @@ class _Run:
             stages.beat()
 
         tables, trials = {}, {}
-        start = TransformersGenerator(_load_policy(self.config.policy.name, self.config))
+        start = _generator(_load_policy(self.config.policy.name, self.config), self.config)
         for name, generator in (("before", start), ("after", self.generator)):
             progress.status(f"judging the policy {name} training")
             tables[name], trials[name] = evaluate(
@@ -310,9 +310,16 @@ def seed_everything(seed: int) -> None:
 def _algorithm(config: TrainConfig) -> Algorithm:
     try:
         kind = find_algorithm(config.algorithm.name)
-        return kind(build(kind.Options, config.algorithm.options, "algorithm.options"))
+        algorithm = kind(build(kind.Options, config.algorithm.options, "algorithm.options"))
+        algorithm.check(config)
+        return algorithm
     except (AlgorithmNotFound, TypeError, ValueError) as error:
         raise ConfigError(str(error)) from error
+
+
+def _generator(policy: Policy, config: TrainConfig) -> TransformersGenerator:
+    drawn = config.generation
+    return TransformersGenerator(policy, record=drawn.record, top_k=drawn.top_k, top_p=drawn.top_p)
 
 
 def _load_policy(name: str, config: TrainConfig) -> Policy:

@@ -17,7 +17,7 @@ from trainers.common.config import TrainConfig
 from trainers.common.losses import Loss
 from trainers.common.sample import Sample
 
-__all__ = ["Algorithm", "AlgorithmNotFound", "TokenBatch", "find_algorithm"]
+__all__ = ["Algorithm", "AlgorithmNotFound", "Bools", "Floats", "TokenBatch", "find_algorithm"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
