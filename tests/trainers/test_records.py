@@ -290,12 +290,13 @@ def test_the_audit_shows_what_the_loss_does_to_slow_samples() -> None:
     audit.launch(range(50), version=4)
     for ticket in range(100):
         audit.finish(ticket, float(ticket), "trained")
-    audit.learn(range(100), 4, [[4, 0, 4, 4] if ticket < 50 else [4, 2, 8, 20] for ticket in range(100)])
+    audit.learn(range(100), 4, [[0.5, 4, 0, 4, 4] if t < 50 else [1.5, 4, 2, 8, 20] for t in range(100)])
     twin = Audit()
     twin.restore(json.loads(json.dumps(audit.state())))
     for either in (audit, twin):
         deciles = either.deciles()
         assert deciles["lag"] == [0.0] * 5 + [3.0] * 5
+        assert deciles["weighted"] == pytest.approx([0.05] * 5 + [0.15] * 5)
         assert deciles["clip_share"] == [0.0] * 5 + [0.5] * 5
         assert deciles["ess_share"] == pytest.approx([1.0] * 5 + [8**2 / (4 * 20)] * 5)
 

@@ -118,7 +118,7 @@ class AsyncTrainer:
             # Steps 6 and 7: advantages, duration weights, the clipped loss.
             with self.computing("learn", f"update {self.admission.updates} on {len(batch)} samples"):
                 learned = self.learner.update(batch, likely)
-            self.audit.learn([sample.ticket for sample in batch], self.admission.updates, self.learner.ratios)
+            self.audit.learn([sample.ticket for sample in batch], self.admission.updates, self.learner.treatment)
             # Step 9: later responses come from the new policy.
             self._settle(self.admission.advance())
             with self.stages("sync"):

@@ -34,7 +34,7 @@ class Audit:
         self._duration: dict[int, float] = {}
         self._fate: dict[int, str] = {}
         self._cut: set[int] = set()
-        self._learned: dict[int, tuple[float, float, float, float, float]] = {}
+        self._learned: dict[int, tuple[float, ...]] = {}
 
     def launch(self, tickets: Iterable[int], version: int) -> None:
         """Actions were started by this policy version."""
@@ -54,15 +54,15 @@ class Audit:
         for ticket in tickets:
             self._fate[ticket] = fate
 
-    def learn(self, tickets: Sequence[int], version: int, ratios: ArrayLike) -> None:
+    def learn(self, tickets: Sequence[int], version: int, treatment: ArrayLike) -> None:
         """The policy of this version was updated on a batch.
 
         Args:
             tickets: The batch.
             version: Of the policy before the update.
-            ratios: [B, 4] tokens, clipped tokens, sum of the importance ratios, sum of their squares.
+            treatment: [B, 5] weight, tokens, clipped tokens, sum of the importance ratios, sum of their squares.
         """
-        for ticket, row in zip(tickets, np.asarray(ratios, dtype=np.float64).tolist(), strict=True):
+        for ticket, row in zip(tickets, np.asarray(treatment, dtype=np.float64).tolist(), strict=True):
             self._learned[ticket] = (float(version - self._version[ticket]), *row)
 
     def deciles(self) -> dict[str, list[float]]:
@@ -73,13 +73,14 @@ class Audit:
 
         Returns:
             ``edges`` (11 values, seconds); 10 values each, empty without data: the shares ``launched``, ``finished``
-            (ran to their own end), ``trained`` and ``dropped``; of the trained ones the mean ``lag`` in updates, the
-            ``clip_share`` of their tokens and the ``ess_share``, the effective share of their tokens under the
-            importance ratios (Kish). nan in a decile of which nothing was trained.
+            (ran to their own end), ``trained`` and ``dropped``; of the trained ones the share of the weights that they
+            had (``weighted``; nothing before the first update), the mean ``lag`` in updates, the ``clip_share`` of
+            their tokens and the ``ess_share``, the effective share of their tokens under the importance ratios (Kish).
+            nan in a decile of which nothing was trained.
         """
         known, bins, edges = self._bins()
         if not known:
-            return {name: [] for name in ("edges", *_STAGES, "lag", "clip_share", "ess_share")}
+            return {name: [] for name in ("edges", *_STAGES, "weighted", "lag", "clip_share", "ess_share")}
         shares = {}
         for stage, chosen in self._stages(known).items():
             counts = np.bincount(bins[chosen], minlength=_DECILES)
@@ -158,15 +159,16 @@ class Audit:
 
     def _treatment(self, known: Sequence[int], bins: NDArray[np.int64]) -> dict[str, list[float]]:
         """Lag, clipped share of tokens and effective share of tokens of the trained samples of each decile."""
-        rows = np.array([self._learned.get(ticket, (0.0,) * 5) for ticket in known])
+        rows = np.array([self._learned.get(ticket, (0.0,) * 6) for ticket in known])
         there = np.array([ticket in self._learned for ticket in known])
         sums = np.array(
             [np.bincount(bins, weights=np.where(there, column, 0.0), minlength=_DECILES) for column in rows.T]
         )
-        lag, tokens, clipped, first, second = sums
+        lag, weight, tokens, clipped, first, second = sums
         samples = np.bincount(bins[there], minlength=_DECILES)
         with np.errstate(invalid="ignore", divide="ignore"):
             return {
+                "weighted": (weight / max(1e-300, float(weight.sum()))).tolist(),
                 "lag": (lag / samples).tolist(),
                 "clip_share": (clipped / tokens).tolist(),
                 "ess_share": (first**2 / (tokens * second)).tolist(),

@@ -63,9 +63,9 @@ class Learner:
         self.algorithm = algorithm
         self.config = config
         self.weigher = Weigher(weights)
-        self.ratios = np.zeros((0, 4))
-        """Of the samples trained last, [B, 4]: tokens, those with a ratio outside the clip range, sum of the ratios, sum
-        of their squares; the ratios are those of the policy before the update to the recorded behaviour."""
+        self.treatment = np.zeros((0, 5))
+        """Of the samples trained last, [B, 5]: weight, tokens, those with a ratio outside the clip range, sum of the
+        ratios, sum of their squares; the ratios are the policy before the update over the recorded behaviour."""
         self.reference = reference
         self.optimizer = torch.optim.AdamW(
             list(policy.parameters()), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
@@ -100,7 +100,8 @@ class Learner:
         total = float(sum(len(sample.generation.response_ids) for sample in samples))
         references = [self._reference([samples[i] for i in part]) for part in parts]
         drift = np.zeros(len(samples))
-        self.ratios = np.zeros((len(samples), 4))
+        self.treatment = np.zeros((len(samples), 5))
+        self.treatment[:, 0] = weights.values
         metrics: dict[str, float] = {}
         self._updates += 1
         for group in self.optimizer.param_groups:
@@ -116,7 +117,7 @@ class Learner:
                 loss = self.algorithm.loss(batch)
                 if epoch == 0:
                     drift[part] = _drift(batch)
-                    self.ratios[part] = _ratios(batch, getattr(self.algorithm.options, "clip", 0.2))
+                    self.treatment[part, 1:] = _ratios(batch, getattr(self.algorithm.options, "clip", 0.2))
                 loss.value.backward()  # type: ignore[no-untyped-call]
                 logged.append((float(batch.mask.sum()), {"loss": float(loss.value.detach()), **loss.statistics}))
             norm = torch.nn.utils.clip_grad_norm_(list(self.policy.parameters()), self.config.max_grad_norm)
