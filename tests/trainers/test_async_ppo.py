@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -308,3 +309,25 @@ def test_tasks_are_launched_in_turn_however_slow_they_are(bandit_config: TrainCo
     assert len(rows) == 80
     assert len(slow) == 40
     assert "reward_by_task" in lines(Path(config.run) / "metrics.jsonl")[0]
+
+
+def test_programs_start_before_the_next_responses_are_sampled(bandit_config: TrainConfig) -> None:
+    config = changed(
+        bandit_config, generation={"batch_size": 6}, schedule={"updates": 4, "evaluate": 0, "checkpoint_every": 3}
+    )
+    assert run_training(config) == 0
+    run = Path(config.run)
+    rows = sorted(lines(run / "samples.jsonl"), key=lambda row: row["ticket"])
+    assert [row["ticket"] for row in rows] == list(range(64))
+    # Two batches of 16 may start at first: six groups, of which the last has two. Each later update lets 16 start.
+    groups = [len(list(group)) for _, group in itertools.groupby(rows, key=lambda row: row["generated"])]
+    assert groups == [6, 6, 6, 6, 6, 2, 6, 6, 4, 6, 6, 4]
+    assert rows[0]["generated"] < rows[6]["queued"]
+    whole = weights(run)
+    # Without a checkpoint the whole run is repeated from its record.
+    (run / "summary.json").unlink()
+    shutil.rmtree(run / "checkpoints")
+    (run / "checkpoints").mkdir()
+    assert run_training(config, run) == 0
+    assert all(torch.equal(tensor, whole[name]) for name, tensor in weights(run).items())
+    assert not (run / "lost.jsonl").exists()

@@ -139,16 +139,18 @@ class AsyncTrainer:
 
     def launch(self) -> None:
         """Start as many actions as the admission rule wants and free environments allow."""
-        count = min(self.admission.wanted(), self.rollout.free)
-        if count < 1:
-            return
-        self.progress.status(f"generating {count} programs")
-        with self.computing("generate", f"{count} programs of policy version {self.admission.updates}"):
-            tickets = self.rollout.launch(count)
-        for ticket in tickets:
-            self.admission.launch(ticket)
-        self.audit.launch(tickets, self.admission.updates)
-        self.inclusion.launch(tickets)
+        most = self.config.generation.batch_size
+        while (count := min(self.admission.wanted(), self.rollout.free)) > 0:
+            count = min(count, most or count)
+            self.progress.status(f"generating {count} programs")
+            with self.computing("generate", f"{count} programs of policy version {self.admission.updates}"):
+                tickets = self.rollout.launch(count)
+            for ticket in tickets:
+                self.admission.launch(ticket)
+            self.audit.launch(tickets, self.admission.updates)
+            self.inclusion.launch(tickets)
+            if not most:
+                return
 
     def collect(self) -> bool:
         """Wait for completions until a batch is ready; False when the user stopped."""

@@ -77,6 +77,8 @@ class GenerationConfig:
     """Sampling temperature; the loss uses the same."""
     max_new_tokens: int = 256
     """Longest response, tokens."""
+    batch_size: int = 0
+    """Most responses sampled at once: their programs start before the next are sampled. 0 is all that may start."""
     top_k: int = 0
     """Draw from the most likely tokens only; 0 draws from all. Needs record."""
     top_p: float = 1.0
@@ -86,6 +88,8 @@ class GenerationConfig:
     vocabulary."""
 
     def __post_init__(self) -> None:
+        if self.batch_size < 0:
+            raise ConfigError(f"generation.batch_size must not be negative, but is {self.batch_size}.")
         if self.top_k < 0:
             raise ConfigError(f"generation.top_k must not be negative, but is {self.top_k}.")
         if not 0 < self.top_p <= 1:
