@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainers.async_ppo.run import run_training
+from trainers.common.config import ConfigError, TrainConfig, load_config
 from trainers.common.convergence import Convergence
 
 
@@ -54,3 +58,55 @@ def test_a_restored_watch_goes_on_the_same(rewards: list[float], cut: int, windo
     assert whole.state() == second.state()
     assert whole.reached == second.reached
     assert math.isnan(whole.smoothed) == (len(rewards) < window)
+
+
+def test_a_run_ends_at_convergence(bandit_config: TrainConfig) -> None:
+    # A step size this small changes no reward, so the first full mean is about as good as any.
+    config = dataclasses.replace(
+        bandit_config,
+        algorithm=dataclasses.replace(bandit_config.algorithm, learning_rate=1e-9),
+        schedule=dataclasses.replace(
+            bandit_config.schedule, updates=200, evaluate=0, patience=4, min_gain=0.5, smooth=3, checkpoint_every=3
+        ),
+    )
+    assert run_training(config) == 0
+    run = Path(config.run)
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    rewards = [row["reward_mean"] for row in rows]
+    # By hand: the first mean of three is the bar, no later one lies 0.5 above it, and four such means follow.
+    means = [sum(rewards[at - 2 : at + 1]) / 3 for at in range(2, len(rewards))]
+    assert len(rows) == 3 + 4
+    assert max(means[1:]) <= means[0] + 0.5
+    assert [row["reward_smoothed"] for row in rows[2:]] == pytest.approx(means)
+    assert rows[0]["reward_smoothed"] is None
+    summary = json.loads((run / "summary.json").read_text())
+    assert (summary["ended"], summary["updates"]) == ("converged", 7)
+    # What was converged stays so: a resumed run makes no further update.
+    assert run_training(config, run) == 0
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 7
+
+
+def test_a_run_without_patience_says_what_ended_it(bandit_config: TrainConfig) -> None:
+    config = dataclasses.replace(
+        bandit_config, schedule=dataclasses.replace(bandit_config.schedule, updates=2, evaluate=0)
+    )
+    assert run_training(config) == 0
+    assert json.loads((Path(config.run) / "summary.json").read_text())["ended"] == "updates"
+    assert "reward_smoothed" not in (Path(config.run) / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["schedule.patience=-1"], "schedule.patience must not be negative"),
+        (["schedule.min_gain=-0.1"], "schedule.min_gain must not be negative"),
+        (["schedule.smooth=0"], "schedule.smooth must be above 0"),
+        (["schedule.updates=12", "schedule.patience=3"], "schedule.patience=3 can never end a run of 12 updates"),
+        (["env.archive=last_of_slot"], "env.archive='last_of_slot' shows earlier programs, but env.improve is 0"),
+        (["env.improve=0.5", "env.archive=last"], "env.archive must be one of 'top_k', 'last_of_slot'"),
+        (["env.improve=0.5", "env.archive_size=0"], "env.archive_size must be above 0"),
+    ],
+)
+def test_impossible_schedules(changes: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(None, changes)
