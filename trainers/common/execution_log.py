@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +26,14 @@ VERSION = 1
 _INFRASTRUCTURE = ("infrastructure_error", "cancelled")
 _COLUMNS = (
     "ticket, action, task, program, data, limits, seed, instrumenter, "
-    "env, attempt, outcome, valid, duration, queued, generated, started, ended, step"
+    "env, attempt, outcome, valid, duration, queued, generated, started, ended, step, crc"
 )
 _SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+BEGIN;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {VERSION};
-PRAGMA journal_mode = WAL;
-BEGIN;
 CREATE TABLE executions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     ticket INTEGER,              -- of the run; NULL outside training
@@ -51,7 +53,8 @@ CREATE TABLE executions (
     generated REAL NOT NULL,
     started REAL NOT NULL,
     ended REAL NOT NULL,
-    step TEXT NOT NULL           -- observation, reward, terminated, truncated, info; JSON
+    step TEXT NOT NULL,          -- observation, reward, terminated, truncated, info; JSON
+    crc INTEGER NOT NULL         -- CRC-32 of step
 );
 CREATE INDEX by_ticket ON executions (ticket, id) WHERE ticket IS NOT NULL;
 CREATE INDEX by_key ON executions (program, task, data, limits, seed, instrumenter, id);
@@ -130,6 +133,7 @@ class ExecutionLog:
         self._lock = threading.Lock()
         if not path.exists():
             self._create(after)
+        self._check_size()
         self._file: sqlite3.Connection = self._connect(path)
         try:
             self._check(after)
@@ -154,11 +158,12 @@ class ExecutionLog:
             "truncated": record.truncated,
             "info": record.info,
         }
+        text = json.dumps(_encode(step))
         values = (
             record.ticket,
             record.action,
-            *(_text(text) for text in (key.task, key.program, key.data, key.limits)),
-            _signed(key.seed),
+            *(_text(name) for name in (key.task, key.program, key.data, key.limits)),
+            key.seed,
             _text(key.instrumenter),
             record.env,
             record.attempt,
@@ -169,7 +174,8 @@ class ExecutionLog:
             record.generated,
             record.started,
             record.ended,
-            json.dumps(_encode(step)),
+            text,
+            zlib.crc32(text.encode()),
         )
         marks = ", ".join("?" * len(values))
         with self._lock, self._file:
@@ -187,13 +193,11 @@ class ExecutionLog:
             return None
         where = "program = ? AND task = ? AND data = ? AND limits = ? AND seed = ? AND instrumenter = ? AND valid"
         texts = [_text(text) for text in (key.program, key.task, key.data, key.limits)]
-        return self._one(where, (*texts, _signed(key.seed), _text(key.instrumenter)), "id")
+        return self._one(where, (*texts, key.seed, _text(key.instrumenter)), "id")
 
     def read(self) -> Iterator[ExecutionRecord]:
         """Every record, in the order written."""
-        with self._lock:
-            rows = self._file.execute(f"SELECT id, {_COLUMNS} FROM executions ORDER BY id").fetchall()
-        return map(_record, rows)
+        yield from self._select("", ())
 
     @property
     def last_ended(self) -> float:
@@ -222,10 +226,17 @@ class ExecutionLog:
         self.close()
 
     def _one(self, where: str, values: tuple[Any, ...], order: str = "id DESC") -> ExecutionRecord | None:
-        query = f"SELECT id, {_COLUMNS} FROM executions WHERE {where} ORDER BY {order} LIMIT 1"
-        with self._lock:
-            row = self._file.execute(query, values).fetchone()
-        return None if row is None else _record(row)
+        return next(iter(self._select(f"WHERE {where} ORDER BY {order} LIMIT 1", values)), None)
+
+    def _select(self, which: str, values: tuple[Any, ...]) -> list[ExecutionRecord]:
+        try:
+            with self._lock:
+                rows = self._file.execute(f"SELECT id, {_COLUMNS} FROM executions {which}", values).fetchall()
+            return [_record(row) for row in rows]
+        except sqlite3.DatabaseError as error:
+            raise ExecutionLogUnusable(
+                f"The execution log {self.path} is damaged ({error}); {self._way_out}"
+            ) from error
 
     @property
     def _way_out(self) -> str:
@@ -253,6 +264,18 @@ class ExecutionLog:
     def _connect(path: Path) -> sqlite3.Connection:
         return sqlite3.connect(path, timeout=60.0, check_same_thread=False)
 
+    def _check_size(self) -> None:
+        """Notice a lost end, which SQLite reads as zeros."""
+        if any(path.is_file() and path.stat().st_size for path in _beside(self.path)[:1]):
+            return  # The kill was perhaps in the middle of a checkpoint, whose pages are still in the write-ahead log.
+        with self.path.open("rb") as file:
+            header = file.read(32)
+        if len(header) == 32 and not header.startswith(b"SQLite format 3\0"):
+            return  # SQLite says it better
+        page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
+        if len(header) < 32 or self.path.stat().st_size < (65536 if page == 1 else page) * pages:
+            raise ExecutionLogUnusable(f"The execution log {self.path} was cut: its end is missing; {self._way_out}")
+
     def _check(self, after: int) -> None:
         file = self._file
         (application,), (version,) = (
@@ -269,7 +292,7 @@ class ExecutionLog:
             raise ExecutionLogUnusable(
                 f"The file system of {self.path} cannot hold a write-ahead log; choose a --run on a local disk."
             )
-        # In this mode a commit is not flushed to the disk, but a later one never stands without an earlier one.
+        # With a write-ahead log a commit is not flushed to the disk then, but none ever stands without those before.
         file.execute("PRAGMA synchronous = NORMAL")
         found = [row[0] for row in file.execute("PRAGMA quick_check(1)")]
         if found != ["ok"]:
@@ -289,7 +312,9 @@ def _beside(path: Path) -> list[Path]:
 
 def _record(row: tuple[Any, ...]) -> ExecutionRecord:
     number, ticket, action, task, program, data, limits, seed, instrumenter, env, attempt = row[:11]
-    queued, generated, started, ended, step = row[14:]
+    queued, generated, started, ended, step, crc = row[14:]
+    if zlib.crc32(step.encode()) != crc:
+        raise sqlite3.DatabaseError(f"record {number} does not match its checksum")
     return ExecutionRecord(
         id=number,
         ticket=ticket,
@@ -308,11 +333,6 @@ def _record(row: tuple[Any, ...]) -> ExecutionRecord:
 def _text(text: str) -> str:
     """Text that SQLite can hold: no lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _signed(seed: int) -> int:
-    """A seed in SQLite's 64 signed bits."""
-    return (seed + 2**63) % 2**64 - 2**63
 
 
 def _encode(value: Any) -> Any:
