@@ -18,7 +18,7 @@ from trainers.common.kv_cache import DecodingCache
 from trainers.common.policy import Policy
 from trainers.common.sample import Generation
 
-__all__ = ["TransformersGenerator"]
+__all__ = ["TransformersGenerator", "truncate"]
 
 
 @dataclass
