@@ -38,7 +38,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
     assert heavy == "[]"
     shown = {line.split()[0]: line.split(maxsplit=1)[1:] for line in text if line.startswith("  ")}
     registered = {point.name for point in entry_points(group="mle_gym.commands")}
-    assert set(shown) == {"tasks", "show", "run", "doctor"} | registered
+    assert set(shown) == {"tasks", "show", "prepare", "run", "grade", "doctor"} | registered
     assert all(shown.values()), "every command says what it does"
 
 
