@@ -224,18 +224,19 @@ def _print_gradients(rows: Mapping[str, Any]) -> None:
 
 def _verdict(rows: Mapping[str, Any]) -> str:
     """Say whether inclusion leaves the least bias wherever slow actions are supported."""
-    worse, counted = [], 0
+    worse, counted, dropping = [], 0, 0
     for name, row in rows.items():
         if name in MODELS or row["least_g"] < SUPPORTED:
             continue
         counted += 1
+        dropping += row["included"] < 1
         biases = {weight: values["share_bias"] for weight, values in row["weights"].items()}
         best = min(biases, key=lambda weight: abs(biases[weight][0]))
         mean, low, high = biases["inclusion"]
         # An interval that holds 0, or a bias no larger than the best's, is as good as it gets with these seeds.
         if not (low <= 0 <= high or abs(mean) <= abs(biases[best][0]) + 1e-12):
             worse.append(f"{name} ({best} {biases[best][0]:+.3f}, inclusion {mean:+.3f})")
-    where = f"Where G of the slowest is at least {SUPPORTED} ({counted} rules)"
+    where = f"Where G of the slowest is at least {SUPPORTED} ({counted} rules, {dropping} of which drop)"
     if worse:
         return f"{where}, inclusion does not leave the least bias with: {'; '.join(worse)}."
     return f"{where}, inclusion leaves the least bias of the trained share, or none that these seeds can see."

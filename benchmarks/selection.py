@@ -56,11 +56,14 @@ class TokenPolicy:
         self.first: Floats = np.log([kind.probability for kind in kinds])
         """[K] logits of the first token."""
         self.second: Floats = np.zeros((len(kinds), len(STRETCH)))
-        """[K, 3] logits of the second token."""
+        """[K, 3] logits of the second token; replace the arrays, do not write into them."""
+        self._known: tuple[Floats, Floats, Floats, Floats] | None = None
 
     def probabilities(self) -> tuple[Floats, Floats]:
         """Probabilities of the first token [K], and of the second one given it [K, 3]."""
-        return _softmax(self.first), _softmax(self.second)
+        if self._known is None or self._known[0] is not self.first or self._known[1] is not self.second:
+            self._known = (self.first, self.second, _softmax(self.first), _softmax(self.second))
+        return self._known[2], self._known[3]
 
     def sample(self, rng: np.random.Generator) -> tuple[int, int]:
         """Draw an action."""

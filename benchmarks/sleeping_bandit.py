@@ -50,7 +50,7 @@ _RULES: dict[str, dict[str, Any]] = {
 class SleepingBandit(gym.Env[str, str]):
     """The first letter says how long a step sleeps; the reward is the same for all."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.action_space = Utf8(100)
