@@ -48,7 +48,7 @@ def test_duration_bias(tmp_path: Path) -> None:
     assert "Where G of the slowest is at least 0.2" in printed
     results = load(tmp_path / "bias.json")["results"]
     bias = {name: row["weights"] for name, row in results["bias"].items()}
-    # Without drops the paper's weight is a bonus of slow actions; where nearly all of them are dropped it is too little.
+    # Without drops the paper's weight is a bonus of slow actions; where nearly all are dropped it is too little.
     assert bias["oldest_first, lookahead 3"]["duration"]["share_bias"][0] > 0.4
     assert bias["race, m = 2, cancel"]["duration"]["share_bias"][0] < -0.15
     assert abs(bias["the same, batches of 2048"]["duration"]["share_bias"][0]) < 0.05

@@ -17,7 +17,7 @@ def test_the_exact_gradient_is_that_of_the_expected_reward() -> None:
     policy.second = np.random.default_rng(0).normal(size=(3, 3))
     first, second = (torch.tensor(values, requires_grad=True) for values in (policy.first, policy.second))
     joint = first.softmax(-1)[:, None] * second.softmax(-1)
-    rewards = torch.tensor([[policy.reward((kind, other)) for other in range(3)] for kind in range(3)], dtype=torch.float64)
+    rewards = torch.tensor(np.array([[policy.reward((kind, other)) for other in range(3)] for kind in range(3)]))
     (joint * rewards).sum().backward()
     expected = torch.cat([first.grad, second.grad.flatten()]).numpy()  # type: ignore[list-item, union-attr]
     assert policy.exact_gradient() == pytest.approx(expected, abs=1e-12)
