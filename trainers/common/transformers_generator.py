@@ -185,8 +185,8 @@ class TransformersGenerator:
             )
             logits = self._backbone.logits(features[:, -1])
         if record is not None:
-            for index, row in enumerate(rows):
-                row.candidates = record.read(index, len(row.ids))
+            for place_in_batch, row in enumerate(rows):
+                row.candidates = record.read(place_in_batch, len(row.ids))
         return rows
 
     def _prefill(self, prompts: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Any, Tensor | None]:
