@@ -159,7 +159,7 @@ class AsyncTrainer:
                 return False
             waiting, size = len(self.admission.waiting), self.admission.batch_size
             self.progress.status(f"executing: {waiting} of {size} finished, {self.rollout.in_flight} in flight")
-            with self.stages("wait"):
+            with self.stages("wait", self.rollout.waits_for()):
                 samples = self.rollout.receive(POLL_SECONDS)
                 while not samples and not self.stopping():
                     self.stages.check(self.rollout.waits_for())

@@ -104,7 +104,8 @@ class RunFailed(UserError):
 
     def __init__(self, reason: Exception, run: Path) -> None:
         super().__init__(f"{reason} Continue with --resume {run}.")
-        self.code = {InfrastructureFailed: 75, Stalled: Stages.EXIT_CODE}.get(type(reason), 2)
+        if isinstance(reason, InfrastructureFailed | Stalled):
+            self.code = Stages.EXIT_CODE if isinstance(reason, Stalled) else 75
 
 
 class _Stopped(Exception):
@@ -134,6 +135,7 @@ class _Run:
         ids = [env_id for env_id in dict.fromkeys(config.env.ids) for _ in range(admission.in_flight_max)]
         judge = Judge(config.env.ids, config.env.kwargs)
         log = folder.open_executions()
+        recorded = folder.recorded_groups(0 if self.state is None else self.state["rollout"]["received"])
         clock = stopwatch(max(self._seconds(), log.last_ended))
         recorder = Recorder(log, folder.path / "submissions", clock, cache=config.execution.cache)
         title = f"{', '.join(config.env.ids)} (seed {config.seed})"
@@ -145,7 +147,13 @@ class _Run:
             )
             chosen = config.execution
             durable = Durable(
-                pool, recorder, ids, retries=chosen.retries, pause=chosen.retry_pause, restarted=len(log) > 0
+                pool,
+                recorder,
+                ids,
+                retries=chosen.retries,
+                pause=chosen.retry_pause,
+                restarted=len(log) > 0,
+                known=[record["ticket"] for record in folder.samples.read()],
             )
             stack.callback(durable.close)
             longest = environments.time_limit(pool.envs)
@@ -163,8 +171,6 @@ class _Run:
                 stack.callback(core.close)
             stages.watch()
             stack.callback(stages.close)
-            received = 0 if self.state is None else self.state["rollout"]["received"]
-            recorded = folder.recorded_groups(received)
             executor: Executor = Replay(recorded, durable) if recorded else durable
             rollout = Rollout(
                 executor, ids, self.generator, config.generation, config.seed, folder.samples, folder.prompts, clock

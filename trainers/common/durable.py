@@ -43,6 +43,7 @@ class Durable:
         retries: Further attempts after an infrastructure failure.
         pause: Seconds before the first of them.
         restarted: Whether this process continues a run.
+        known: Tickets of the run that are on record already.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Durable:
         retries: int = 0,
         pause: float = 1.0,
         restarted: bool = False,
+        known: Iterable[int] = (),
     ) -> None:
         self._live = live
         self._recorder = recorder
@@ -64,7 +66,8 @@ class Durable:
         self._sent: dict[int, _Sent] = {}
         self._mine: dict[int, int] = {}
         self._next = 0
-        self._delivered: list[int] = []
+        self._delivered = list(known)
+        """Tickets whose submissions may go at the next ``recv``, by when the trainer has looked at them."""
         self.attempts_repeated = 0
         """Attempts that were made because an earlier one failed."""
 
@@ -130,10 +133,6 @@ class Durable:
         """Close the live executor."""
         self._recorder.received(self._delivered)
         self._live.close()
-
-    def forget(self, tickets: Iterable[int]) -> None:
-        """These tickets of the run are on record already."""
-        self._recorder.received(tickets)
 
     def _release(self) -> None:
         """Send what was held: first what has ended before the restart, in the order in which it ended."""

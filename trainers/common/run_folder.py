@@ -150,8 +150,10 @@ class RunFolder:
             (folder / name).unlink(missing_ok=True)
         program, submission = str(sample.info.get("program", "")), str(sample.info.get("submission_path", ""))
         (folder / "program.py").write_text(program, encoding="utf-8", errors="replace")
-        if submission and Path(submission).is_file():
-            shutil.copyfile(submission, folder / "submission.csv")
+        # The environment's copy ended with its process where a kill came between the sample's record and this.
+        own, kept = Path(submission), self.path / "submissions" / f"{sample.ticket}.csv"
+        if submission and (own.is_file() or kept.is_file()):
+            shutil.copyfile(own if own.is_file() else kept, folder / "submission.csv")
         write_json(
             folder / "sample.json",
             {
