@@ -33,8 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``mle-gym`` and return its exit code.
 
     0: the command worked. 2: the user asked for something that cannot be done; one sentence on stderr says what.
-    130: interrupted with Ctrl-C. 141: whoever read the output went away. Anything else that goes wrong is a defect
-    of this program and keeps its traceback.
+    70: a training run made no progress. 75: its machine keeps failing. 130: interrupted with Ctrl-C. 141: whoever read
+    the output went away. Anything else that goes wrong is a defect of this program and keeps its traceback.
 
     Args:
         argv: Arguments without the program's name; those of the process by default.
@@ -90,7 +90,7 @@ def _find(name: str) -> Command | None:
 
 
 def _call(command: Command, arguments: list[str]) -> int:
-    """Run a command; a user's error becomes one sentence and exit code 2."""
+    """Run a command; a user's error becomes one sentence and an exit code, mostly 2."""
     from mle_gym.commands.base import UserError
     from mle_gym.sandbox.base import SandboxUnavailable
     from mle_gym.tasks.task import TaskUnavailable
@@ -99,7 +99,7 @@ def _call(command: Command, arguments: list[str]) -> int:
         return command(arguments) or 0
     except (UserError, TaskUnavailable, SandboxUnavailable) as error:
         print(f"mle-gym: {error}", file=sys.stderr)
-        return 2
+        return error.code if isinstance(error, UserError) else 2
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):  # a parser ended the process, for example after --help
             return stop.code or 0

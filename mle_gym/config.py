@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mle_gym.prompts import MIN_TOKEN_BUDGET, characters
@@ -40,9 +42,11 @@ class EnvConfig:
     allow_unsafe: bool = False
     require: tuple[str, ...] = ()
     instrumenter: str = "probe"
+    instrumenter_options: Mapping[str, object] = field(default_factory=dict)
     reward: str = "paper"
     reward_split: str = "public"
     max_steps: int = 1
+    program_seed: int | None = None
     token_budget: int = 1024
     render_mode: str | None = None
 
@@ -52,6 +56,7 @@ class EnvConfig:
         get_reward(_text("reward", self.reward))
         for name in ("sandbox", "instrumenter"):
             _text(name, getattr(self, name))
+        _options(self.instrumenter_options)
         for name in ("data_dir", "size", "python"):
             value = getattr(self, name)
             if isinstance(value, Path):
@@ -77,6 +82,8 @@ class EnvConfig:
             )
         if self.memory_mb is not None:
             _whole("memory_mb", self.memory_mb, 16)
+        if self.program_seed is not None:
+            _whole("program_seed", self.program_seed, 0)
         if self.time_limit is not None and not (_is_number(self.time_limit) and 0 < self.time_limit < float("inf")):
             raise ValueError(f"time_limit={self.time_limit!r} has to be a number of seconds above 0.")
 
@@ -94,6 +101,15 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise TypeError(f"{name}={value!r} has to be a text that is not empty.")
     return value
+
+
+def _options(value: object) -> None:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"instrumenter_options={value!r} has to be a table, for example {{'model': 'tiny'}}.")
+    try:
+        json.dumps(dict(value))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"instrumenter_options={value!r} cannot be written as JSON: {error}.") from error
 
 
 def _is_number(value: object) -> bool:

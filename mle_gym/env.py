@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import gymnasium as gym
 
 from mle_gym.attempt import Attempt
 from mle_gym.config import EnvConfig
+from mle_gym.execution_key import ExecutionKey
 from mle_gym.info import attempt_of, empty_info, step_info
-from mle_gym.instrument import Instrumenter, credit
+from mle_gym.instrument import Instrumenter, InstrumenterFailed, credit
 from mle_gym.interpreter import Interpreter
 from mle_gym.outcome import Outcome, StepInfo
 from mle_gym.prompts import render_improve, render_solve
@@ -24,6 +25,7 @@ from mle_gym.response import Response
 from mle_gym.rewards import get_reward
 from mle_gym.sandbox.base import Execution, Status
 from mle_gym.sandbox.cores import available_cores
+from mle_gym.scratch import scratch_folder
 from mle_gym.shared import shared_data, shared_instrumenter, shared_sandbox
 from mle_gym.spaces import MAX_LENGTH, Utf8
 from mle_gym.suggest import choose, unknown_argument
@@ -90,10 +92,13 @@ class MLEEnv(gym.Env[str, str]):
         time_limit: Seconds of a program; by default the task's suggestion, else 60.
         allow_unsafe: Run programs even where this machine cannot confine them.
         require: Properties that must be enforced, for example ``["network"]``.
-        instrumenter: ``probe``, ``llm`` or ``none``; see :attr:`instrumenter` for ``llm``.
+        instrumenter: ``probe``, ``llm`` or ``none``.
+        instrumenter_options: What the instrumenter takes; ``llm`` needs ``{"model": NAME}``, a model of transformers,
+            or ``{"base_url": URL, "model": NAME}``, one behind an OpenAI-compatible server.
         reward: ``paper``, ``medal``, ``percentile``, ``normalized``, a registered name, or ``package.module:function``.
         reward_split: ``public``, ``private`` or ``all`` of the hidden answers.
         max_steps: Programs in an episode.
+        program_seed: ``$MLE_SEED`` of every program; by default each episode has its own.
         token_budget: Size of the prompt in approximate tokens of three characters.
         render_mode: ``human`` prints every step, ``ansi`` makes ``render()`` return it as text.
 
@@ -141,9 +146,11 @@ class MLEEnv(gym.Env[str, str]):
         allow_unsafe: bool = False,
         require: tuple[str, ...] | list[str] = (),
         instrumenter: str = "probe",
+        instrumenter_options: Mapping[str, object] | None = None,
         reward: str = "paper",
         reward_split: str = "public",
         max_steps: int = 1,
+        program_seed: int | None = None,
         token_budget: int = 1024,
         render_mode: str | None = None,
         **unknown: Any,
@@ -164,9 +171,11 @@ class MLEEnv(gym.Env[str, str]):
             allow_unsafe=allow_unsafe,
             require=tuple(require),
             instrumenter=instrumenter,
+            instrumenter_options=dict(instrumenter_options or {}),
             reward=reward,
             reward_split=reward_split,
             max_steps=max_steps,
+            program_seed=program_seed,
             token_budget=token_budget,
             render_mode=render_mode,
         )
@@ -177,8 +186,7 @@ class MLEEnv(gym.Env[str, str]):
         self.cancel_event: threading.Event | None = None
         """Set from another thread, it cancels the running program; whoever steps the environment may put one here."""
         self.instrumenter: Instrumenter | None = None
-        """None until the first reset; one that is put here before that is used instead of the one named. ``llm``
-        needs that, because a model cannot be named in JSON."""
+        """None until the first reset; one that is put here before that is used instead of the one named."""
         self._reward = get_reward(reward)
         self._data: TaskData | None = None
         self._prompt = ""
@@ -188,6 +196,7 @@ class MLEEnv(gym.Env[str, str]):
         self._seed = 0
         self._observation = ""
         self._tier = sandbox
+        self._label = instrumenter
         self._last: tuple[StepInfo, float] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -209,7 +218,8 @@ class MLEEnv(gym.Env[str, str]):
         for key in options or {}:
             choose("options key", key, ["previous"])
         if self.instrumenter is None:
-            self.instrumenter = shared_instrumenter(self.config.instrumenter)
+            self.instrumenter = shared_instrumenter(self.config.instrumenter, self.config.instrumenter_options)
+        self._label = self.instrumenter.label()
         if self.config.sandbox == "local" and self.limits.cores > (total := len(available_cores())):
             raise ValueError(
                 f"cores={self.limits.cores} for each program of {self.task.name}, but this process may run on {total}; "
@@ -246,24 +256,44 @@ class MLEEnv(gym.Env[str, str]):
             gymnasium.error.ResetNeeded: The episode is over, or never began.
             SandboxUnavailable: The machine cannot run programs as asked.
         """
-        if not isinstance(action, str):
-            raise TypeError(f"The action is {type(action).__name__}; the action space {self.action_space} takes str.")
-        if self._data is None or self._steps >= self.config.max_steps:
-            raise gym.error.ResetNeeded("The episode is over or never began; call reset() before step().")
+        data = self._ready(action)
+        assert self.instrumenter is not None
+        self._label = self.instrumenter.label()
         response, problem = self._read(action)
         execution = Execution(Status.OK) if problem else self._run(response.program)
-        verdict = problem or Verdict.of(execution, self._data, self.config.reward_split)
+        verdict = problem or Verdict.of(execution, data, self.config.reward_split)
         earned = credit(execution.milestones)
         reward = 0.0
         if verdict.reward_valid:
-            reward = self._reward.judge(verdict.grade, earned, self._data, self.config.reward_split)
-        info = step_info(self._blank(), response, execution, verdict, earned)
-        self._steps += 1
-        over = self._steps >= self.config.max_steps
-        if verdict.reward_valid:
-            self.improve_from(attempt_of(info))
-        terminated, truncated = over and verdict.reward_valid, over and not verdict.reward_valid
-        return self._observation, reward, terminated, truncated, self._finish(info, reward)
+            reward = self._reward.judge(verdict.grade, earned, data, self.config.reward_split)
+        return self._advance(step_info(self._blank(), response, execution, verdict, earned), reward)
+
+    def recall(
+        self, action: str, reward: float, info: Mapping[str, Any]
+    ) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take the step ``action`` with a result that is known already: the episode moves on, but nothing runs.
+
+        Args:
+            action: Its program has the key of the execution that the result is from (:meth:`execution_key`).
+            reward: What that step returned.
+            info: What that step returned, duration and all; the plan becomes this action's.
+
+        Raises:
+            TypeError: ``action`` is not a ``str``.
+            gymnasium.error.ResetNeeded: The episode is over, or never began.
+        """
+        self._ready(action)
+        known = {**self._blank(), **info, "plan": Response.parse(action).plan}
+        return self._advance(cast(StepInfo, {name: known[name] for name in self._blank()}), reward)
+
+    def execution_key(self, action: str) -> ExecutionKey | None:
+        """What the result of this action's program would depend on; None where it has no program or before a reset."""
+        program = Response.parse(action).program if action in self.action_space else ""
+        if not program or self._data is None or self.instrumenter is None:
+            return None
+        return ExecutionKey.of(
+            program, self._data, self.limits, self.config, self._program_seed, self.instrumenter.label()
+        )
 
     def render(self) -> str | None:  # type: ignore[override]
         """Show the last step: as text (``ansi``) or on the terminal (``human``)."""
@@ -281,6 +311,25 @@ class MLEEnv(gym.Env[str, str]):
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
+    @property
+    def _program_seed(self) -> int:
+        return self._seed if self.config.program_seed is None else self.config.program_seed % 2**32
+
+    def _ready(self, action: str) -> TaskData:
+        """Check that a step with this action can be taken."""
+        if not isinstance(action, str):
+            raise TypeError(f"The action is {type(action).__name__}; the action space {self.action_space} takes str.")
+        if self._data is None or self._steps >= self.config.max_steps:
+            raise gym.error.ResetNeeded("The episode is over or never began; call reset() before step().")
+        return self._data
+
+    def _advance(self, info: StepInfo, reward: float) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self._steps += 1
+        over, valid = self._steps >= self.config.max_steps, info["reward_valid"]
+        if valid:
+            self.improve_from(attempt_of(info))
+        return self._observation, reward, over and valid, over and not valid, self._finish(info, reward)
+
     def _finish(self, info: StepInfo, reward: float) -> dict[str, Any]:
         self._last = (info, reward)
         if self.render_mode == "human":
@@ -293,7 +342,7 @@ class MLEEnv(gym.Env[str, str]):
         return empty_info(
             data=self._data.kind,
             reward_split=config.reward_split,
-            instrumenter=config.instrumenter,
+            instrumenter=self._label,
             sandbox=self._tier,
         )
 
@@ -332,20 +381,24 @@ class MLEEnv(gym.Env[str, str]):
         assert self._data is not None
         assert self.instrumenter is not None
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="mle_gym-"))
+            self._folder = scratch_folder("submissions")
             # For environments that nobody closes.
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         artifacts = self._folder / f"{self._runs:06d}"
         artifacts.mkdir()
         shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
         self._runs += 1
-        program = self.instrumenter.instrument(source, self._data)
+        try:
+            program = self.instrumenter.instrument(source, self._data)
+        except InstrumenterFailed as error:
+            return Execution(Status.INFRASTRUCTURE_ERROR, message=str(error))
+        self._label = self.instrumenter.label(program)
         sample = f"./{self._data.sample_shown}"  # The sandbox makes it absolute.
         beside = {self._data.sample_shown: self._data.sample_copy} if self._data.sample_copy else {}
         sandbox = shared_sandbox(self.config)
         self._tier = f"{sandbox.name}:{sandbox.tier}"
         return sandbox.run(
-            replace(program, seed=self._seed, env={**program.env, "MLE_SAMPLE_SUBMISSION": sample}),
+            replace(program, seed=self._program_seed, env={**program.env, "MLE_SAMPLE_SUBMISSION": sample}),
             files={"input": self._data.public_dir, **beside},
             limits=self.limits,
             artifacts_dir=artifacts,

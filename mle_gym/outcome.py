@@ -70,7 +70,7 @@ class StepInfo(TypedDict):
     reward_split: str
     """``public``, ``private`` or ``all``."""
     instrumenter: str
-    """Name of the instrumenter."""
+    """Name of the instrumenter; ``llm:forgeable``, or ``llm:forgeable:original`` where a rewrite was not accepted."""
     sandbox: str
     """Name of the backend and its isolation tier, for example ``local:namespaces``."""
     plan: str

@@ -58,6 +58,8 @@ class Reward:
         if "percentile" in self.needs:
             sample = data.grade(data.sample_path, cast(Split, split))
             missing += ["percentile"] if math.isnan(sample.percentile) else []
+        if "gold" in self.needs and not missing and not math.isfinite(data.sample_score(cast(Split, split))):
+            missing.append("a score of the sample submission")
         if missing:
             raise ValueError(
                 f"reward={self.name!r} needs {' and '.join(missing)}, which {data.task.name} does not have on "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+from collections.abc import Mapping
 from functools import lru_cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -44,16 +46,21 @@ def shared_sandbox(config: EnvConfig) -> Sandbox:
         return _sandboxes[key]
 
 
-@lru_cache(maxsize=16)
-def shared_instrumenter(name: str) -> Instrumenter:
-    """Return this process's instrumenter of that name.
+def shared_instrumenter(name: str, options: Mapping[str, object] | None = None) -> Instrumenter:
+    """Return this process's instrumenter of that name with these options; a model is loaded once.
 
     Raises:
-        ValueError: There is none, or it needs more than a name (``llm`` needs a model).
+        ValueError: There is none, it does not take these options, or its model cannot be had.
     """
+    with _lock:
+        return _instrumenter(name, json.dumps(dict(options or {}), sort_keys=True))
+
+
+@lru_cache(maxsize=16)
+def _instrumenter(name: str, options: str) -> Instrumenter:
     from mle_gym.instrument import make_instrumenter
 
-    return make_instrumenter(name)
+    return make_instrumenter(name, **json.loads(options))
 
 
 def close_sandboxes() -> None:

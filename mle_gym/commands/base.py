@@ -25,8 +25,10 @@ T = TypeVar("T")
 class UserError(Exception):
     """The user asked for something that cannot be done; one sentence says what, where, and what to do instead.
 
-    ``mle-gym`` prints it on stderr without a traceback and exits with code 2.
+    ``mle-gym`` prints it on stderr without a traceback and exits with ``code``.
     """
+
+    code = 2
 
 
 def parse(options: type[T], argv: Sequence[str], *, command: str) -> T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mle_gym.instrument.base import CREDIT_PER_MILESTONE, MILESTONES, Instrumenter
+from mle_gym.instrument.base import CREDIT_PER_MILESTONE, MILESTONES, Instrumenter, InstrumenterFailed
 from mle_gym.instrument.credit import credit, fitted_estimators, milestone_flags
 from mle_gym.instrument.registry import INSTRUMENTERS, make_instrumenter
 
@@ -11,6 +11,7 @@ __all__ = [
     "INSTRUMENTERS",
     "MILESTONES",
     "Instrumenter",
+    "InstrumenterFailed",
     "credit",
     "fitted_estimators",
     "make_instrumenter",

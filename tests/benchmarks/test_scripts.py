@@ -43,6 +43,26 @@ def test_overhead(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_duration_bias(tmp_path: Path) -> None:
+    printed = run("benchmarks.duration_bias", "--quick", "--json", tmp_path / "bias.json")
+    assert "Where G of the slowest is at least 0.2" in printed
+    results = load(tmp_path / "bias.json")["results"]
+    bias = {name: row["weights"] for name, row in results["bias"].items()}
+    # Without drops the paper's weight is a bonus of slow actions; where nearly all are dropped it is too little.
+    assert bias["oldest_first, lookahead 3"]["duration"]["share_bias"][0] > 0.4
+    assert bias["race, m = 2, cancel"]["duration"]["share_bias"][0] < -0.15
+    assert abs(bias["the same, batches of 2048"]["duration"]["share_bias"][0]) < 0.05
+    assert bias["oldest_first, lookahead 3"]["inclusion"] == bias["oldest_first, lookahead 3"]["none"]
+    sleepers = results["sleepers"]
+    assert sleepers["duration, wall"]["mass"][0] == pytest.approx(10 / 11, abs=0.02)
+    assert sleepers["duration, cpu"]["mass"][0] == pytest.approx(0.5, abs=0.02)
+    assert sleepers["duration, wall"]["push"][0] > sleepers["duration, cpu"]["push"][0] + 0.5
+    real = results["real_sleep"]
+    assert real["oldest_first"]["trained"] == pytest.approx(real["oldest_first"]["launched"])
+    assert real["race, m = 1.5, cancel"]["trained"] < 0.5 * real["race, m = 1.5, cancel"]["launched"]
+
+
+@pytest.mark.slow
 def test_controls(tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run(

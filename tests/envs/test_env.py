@@ -323,7 +323,7 @@ def test_llm_needs_a_model(make: Make) -> None:
     from mle_gym.instrument.llm import MARKERS, LLMInstrumenter
 
     env = make(instrumenter="llm")
-    with pytest.raises(ValueError, match="generate"):
+    with pytest.raises(ValueError, match="instrumenter='llm' needs a model: instrumenter_options="):
         env.reset()
 
     def mark_the_import(prompt: str) -> str:
@@ -334,7 +334,7 @@ def test_llm_needs_a_model(make: Make) -> None:
     env.instrumenter = LLMInstrumenter(mark_the_import)
     env.reset()
     *_, info = env.step(answer("import math\nprint(math.pi)"))
-    assert info["instrumenter"] == "llm"
+    assert info["instrumenter"] == "llm:forgeable"
     assert info["milestones"][0]
     assert info["partial_credit"] == 0.1
 

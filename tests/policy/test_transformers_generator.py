@@ -10,10 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from trainers.common.kv_cache import DecodingCache
 from trainers.common.policy import Policy
-from trainers.common.transformers_generator import TransformersGenerator
+from trainers.common.transformers_generator import TransformersGenerator, truncate
 
 PROMPTS = ["import pandas as pd"] * 5 + ["model.fit"] * 2 + ["train = pd.read_csv('input/train.csv')"]
 
@@ -155,3 +156,15 @@ def test_bad_arguments(policy: Policy, changes: dict[str, float], message: str) 
 
 def test_no_prompts(policy: Policy) -> None:
     assert TransformersGenerator(policy).generate([], temperature=1.0, max_new_tokens=4, seed=0) == []
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(5, 1.0), (0, 0.7), (12, 0.6), (1, 1.0), (0, 1e-6), (10_000, 1.0)])
+def test_truncation_is_that_of_transformers(top_k: int, top_p: float) -> None:
+    logits = torch.randn(20, 200, generator=torch.Generator().manual_seed(0)) * 3
+    expected = logits.clone()
+    if top_k:
+        expected = TopKLogitsWarper(top_k)(None, expected)
+    if top_p < 1:
+        expected = TopPLogitsWarper(top_p)(None, expected)
+    got = truncate(torch.log_softmax(logits, -1), top_k, top_p)
+    torch.testing.assert_close(got, torch.log_softmax(expected, -1))

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from mle_gym.commands.base import UserError
+from trainers.common.audit import Audit
+from trainers.common.jsonlines import JsonLines, write_json
 from trainers.common.report import main, write_report
 from trainers.common.report.curves import Curves
 from trainers.common.report.data import read_run
@@ -133,6 +135,37 @@ def test_page_is_whole_and_self_contained(run: Path) -> None:
     assert html.count("<figure>") == html.count("<details>") == 9
 
 
+def test_page_says_how_asynchrony_went(run: Path) -> None:
+    audit = Audit()
+    audit.launch(range(50), version=0)
+    audit.launch(range(50, 100), version=1)
+    for ticket in range(100):
+        audit.finish(ticket, float(ticket % 50), "trained" if ticket % 50 < 40 else "dropped", cut=ticket % 50 >= 40)
+    trained = [ticket for ticket in range(100) if ticket % 50 < 40]
+    audit.learn(trained, 3, [[1.0 if t % 50 < 20 else 3.0, 10, 5 if t % 50 >= 20 else 0, 10, 20] for t in trained])
+    write_json(run / "audit.json", audit.report())
+    lines = JsonLines(run / "metrics.jsonl")
+    speed = {"rate_samples": 1.5, "limit_executors": 2.0, "limit_generator": 5.0, "limit_learner": 8.0}
+    busy = {"busy_executors": 0.9, "busy_generator": 0.2, "busy_learner": 0.1, "limit_share": 0.75}
+    lines.rewrite([{"update": 0, "lag_mean": 1.0, "lag_p95": 3.0, "lag_max": 4, "limit_samples": 2.0, **speed, **busy}])
+    lines.close()
+    page = Page(write_report(run).read_text(encoding="utf-8"))
+    shares = page.table("Share of launched")
+    # Launched, finished, trained, weighted, dropped: 80 are trained, of 160 weights the slower 40 have 120.
+    assert shares["0 to 4.9 s"] == ["10.0%", "12.5%", "12.5%", "6.2%", "0.0%"]
+    assert shares["34.3 to 39.2 s"] == ["10.0%", "12.5%", "12.5%", "18.8%", "0.0%"]
+    assert shares["44.1 to 49 s"] == ["10.0%", "0.0%", "0.0%", "0.0%", "50.0%"]
+    treated = page.table("How the loss treats")
+    assert treated["0 to 4.9 s"] == ["0.0%", "50.0%", "2.5"]
+    assert treated["34.3 to 39.2 s"] == ["50.0%", "50.0%", "2.5"]
+    assert page.table("Of the launched programs")["0"] == ["100.0%", "100.0%", "0.0%", "60.0%", "60.0%", "40.0%"]
+    assert page.table("Age of the trained samples")["0"] == ["1", "3", "4"]
+    assert page.table("Share of the time that each stage")["0"] == ["90.0%", "20.0%", "10.0%", "75.0%"]
+    assert page.table("Samples per second over the run, and the limit of each stage (75.0% reached)")["reached"] == [
+        "1.5"
+    ]
+
+
 def test_page_says_what_the_run_recorded(run: Path) -> None:
     page = Page(write_report(run).read_text(encoding="utf-8"))
     outcomes = page.table("Programs by outcome")
@@ -141,8 +174,8 @@ def test_page_says_what_the_run_recorded(run: Path) -> None:
     assert outcomes["syntax error"] == ["10", "12.5%"]
     assert page.table("Share of programs that reached")["wrote submission"] == ["0.0%", "33.3%"]
     deciles = page.table("Share of launched")
-    assert deciles["0 to 0.5 s"] == ["10.0%", "19.0%"]
-    assert deciles["4.5 to 5 s"] == ["10.0%", "1.0%"]
+    assert deciles["0 to 0.5 s"] == ["10.0%", "19.0%", "10.0%"]  # launched, trained, dropped
+    assert deciles["4.5 to 5 s"] == ["10.0%", "1.0%", "10.0%"]
     assert page.table("Chosen by the public score")[TASK] == ["0.8", "0.7654", "1 s", "12"]
     assert page.table("Programs of the start policy")[TASK] == ["0.0%", "25.0%", "-9.8", "-2.75"]
     compared = page.table(f"{TASK}: fresh programs")

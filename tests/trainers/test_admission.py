@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
+from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainers.common.admission import Admission, OldestFirst, Race
+from trainers.common.admission import Admission, AutoLookahead, CapacityGate, DropStale, InOrder, OldestFirst, Race
 
+GATES = (OldestFirst, InOrder)
+TOTALS = st.one_of(st.none(), st.integers(1, 8))
 RULES = st.one_of(
     st.builds(
         Race,
@@ -19,7 +23,27 @@ RULES = st.one_of(
         st.floats(1, 4, allow_nan=False),
         st.sampled_from(["keep", "cancel"]),
     ),
-    st.builds(OldestFirst, st.integers(1, 6), st.integers(0, 4), st.one_of(st.none(), st.integers(1, 8))),
+    *(st.builds(gate, st.integers(1, 6), st.integers(0, 4), TOTALS) for gate in GATES),
+    *(
+        st.builds(
+            lambda gate, size, total, slots, most: gate(
+                size, total=total, auto=AutoLookahead(slots, size, most=most, window=8)
+            ),
+            st.just(gate),
+            st.integers(1, 4),
+            TOTALS,
+            st.integers(1, 8),
+            st.integers(1, 4),
+        )
+        for gate in GATES
+    ),
+    st.builds(
+        DropStale,
+        st.integers(1, 6),
+        st.floats(1, 4, allow_nan=False),
+        st.integers(0, 3),
+        st.sampled_from(["keep", "cancel"]),
+    ),
 )
 
 
@@ -27,9 +51,12 @@ def clone(rule: Admission) -> Admission:
     """The same rule, its state through JSON."""
     if isinstance(rule, Race):
         other: Admission = Race(rule.batch_size, rule.multiplier, rule.leftovers)
+    elif isinstance(rule, DropStale):
+        other = DropStale(rule.batch_size, rule.multiplier, rule.max_lag, rule.leftovers)
     else:
-        assert isinstance(rule, OldestFirst)
-        other = OldestFirst(rule.batch_size, rule.lookahead, rule.total)
+        assert isinstance(rule, CapacityGate)
+        auto = rule.auto and AutoLookahead(rule.auto.slots, rule.batch_size, most=rule.auto.most, window=8)
+        other = type(rule)(rule.batch_size, rule.lookahead, rule.total, auto)
     other.restore(json.loads(json.dumps(rule.state())))
     return other
 
@@ -41,6 +68,7 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
     trained: set[int] = set()
     masked: set[int] = set()
     dropped: set[int] = set()
+    version: dict[int, int] = {}
     for _ in range(data.draw(st.integers(1, 80))):
         events = []
         if rule.wanted() > 0:
@@ -51,7 +79,7 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
             events.append("take")
         if rule.updating:
             events.append("advance")
-        finished = isinstance(rule, OldestFirst) and rule.total is not None and rule.updates == rule.total
+        finished = isinstance(rule, CapacityGate) and rule.total is not None and rule.updates == rule.total
         if not events:
             assert finished, "a rule that waits for nothing"
             break
@@ -64,27 +92,39 @@ def test_invariants_hold_after_every_event(rule: Admission, data: st.DataObject)
             rule = twin
         if event == "launch":
             rule.launch(ticket)
+            version[ticket] = rule.updates
             ticket += 1
         elif event == "complete":
             chosen = data.draw(st.sampled_from(sorted({*rule.running, *rule.late})))
             valid = data.draw(st.booleans())
             late = chosen in rule.late
-            assert rule.complete(chosen, valid=valid) == (valid and not late)
+            seconds = data.draw(st.floats(0, 1e4))
+            assert rule.complete(chosen, valid=valid, duration=seconds) == (valid and not late)
             if not late and not valid:
                 masked.add(chosen)
         elif event == "take":
             oldest = sorted(rule.waiting)[: rule.batch_size]
             first = rule.waiting[: rule.batch_size]
+            untrained = sorted({*rule.waiting, *rule.running})[: rule.batch_size]
             taken = rule.take()
             assert len(set(taken.batch)) == rule.batch_size  # invariant 2
             assert not set(taken.batch) & trained
-            assert list(taken.batch) == (oldest if isinstance(rule, OldestFirst) else list(first))
+            assert list(taken.batch) == (oldest if isinstance(rule, GATES) else list(first))
             trained |= set(taken.batch)
-            dropped |= {*taken.dropped_running, *taken.dropped_waiting}
-            if isinstance(rule, OldestFirst):
+            dropped |= set(taken.dropped)
+            lag = max(rule.updates - version[each] for each in taken.batch)
+            if isinstance(rule, GATES):
                 assert not dropped  # invariant 5
+            if isinstance(rule, InOrder):
+                assert list(taken.batch) == untrained
+                assert lag <= (rule.lookahead if rule.auto is None else rule.auto.most)
+            if isinstance(rule, DropStale):
+                assert lag <= rule.max_lag
         else:
-            rule.advance()
+            taken = rule.advance()
+            assert not taken.batch
+            assert {*taken.dropped_running, *taken.abandoned} <= rule.late
+            dropped |= set(taken.dropped)
         places = [set(rule.running), set(rule.waiting), trained, masked, dropped]
         assert sum(map(len, places)) == len(set().union(*places)) == ticket  # invariant 1
         assert len(rule.running) + len(rule.waiting) <= rule.in_flight_max  # invariant 3
@@ -119,6 +159,12 @@ def test_wrong_events_are_refused() -> None:
         (lambda: Race(2, 0.5), "multiplier"),
         (lambda: Race(2, 2, "drop"), "leftovers"),  # type: ignore[arg-type]
         (lambda: OldestFirst(2, -1), "lookahead"),
+        (lambda: InOrder(2, -1), "lookahead"),
+        (lambda: DropStale(2, 0.5), "multiplier"),
+        (lambda: DropStale(2, 2, -1), "max_lag"),
+        (lambda: DropStale(2, 2, 1, "drop"), "leftovers"),  # type: ignore[arg-type]
+        (lambda: AutoLookahead(0, 2), "slots"),
+        (lambda: AutoLookahead(2, 2, quantile=0.0), "quantile"),
     ],
 )
 def test_impossible_rules_are_refused(make: object, message: str) -> None:
@@ -159,7 +205,11 @@ def slow_share(rule: Admission, updates: int, *, slots: int | None = None, seed:
                 rule.complete(cancelled, valid=False)
             slow += sum(seconds[item] > 5 for item in taken.batch)
             trained += len(taken.batch)
-            rule.advance()
+            gone = set(rule.advance().dropped_running)
+            running = [item for item in running if item[1] not in gone]
+            heapq.heapify(running)
+            for cancelled in gone:
+                rule.complete(cancelled, valid=False)
     return slow / trained
 
 
@@ -175,9 +225,41 @@ def test_keeping_the_losers_restores_their_share() -> None:
     assert slow_share(Race(32, 2.0, "keep"), updates=400) == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("slots", [None, 4, 16])
-def test_oldest_first_trains_what_it_launches(slots: int | None) -> None:
-    assert slow_share(OldestFirst(32, 1), updates=300, slots=slots) == pytest.approx(0.5, abs=0.02)
+def test_a_gate_trains_what_it_launches(gate: type[CapacityGate], slots: int | None) -> None:
+    assert slow_share(gate(32, 1), updates=300, slots=slots) == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("leftovers", ["keep", "cancel"])
+def test_a_bound_on_age_starves_what_runs_longer(leftovers: Literal["keep", "cancel"]) -> None:
+    """128 run at once, the first 16 make a batch: a mean action is 8 updates old, and a 10 s action twice that."""
+    starved = [slow_share(DropStale(16, 8.0, lag, leftovers), updates=400) for lag in (2, 4)]
+    assert starved[0] < 0.02
+    assert starved[0] <= starved[1] < 0.2
+    assert slow_share(DropStale(16, 8.0, 100, leftovers), updates=1500) == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_look_ahead_follows_the_durations() -> None:
+    """95 of 100 programs take 1 s, 5 take 10 s: at the 0.97 quantile 10 / 1.45 times 8 slots over batches of 4."""
+    auto = AutoLookahead(8, 4, quantile=0.97, most=20, window=100)
+    rule = OldestFirst(4, auto=auto)
+    assert (rule.lookahead, rule.in_flight_max) == (1, 84)
+    ticket = 0
+    for update in range(25):
+        while rule.wanted():
+            rule.launch(ticket)
+            ticket += 1
+        for chosen in rule.running[:4]:
+            rule.complete(chosen, valid=True, duration=10.0 if chosen % 20 == 0 else 1.0)
+        rule.take()
+        rule.advance()
+        assert len(rule.running) + len(rule.waiting) <= rule.in_flight_max, update
+    assert rule.lookahead == math.ceil(10 / 1.45 * 8 / 4)
+    for _ in range(100):
+        auto.observe(3.0)  # equal durations: slots / B
+    auto.tune()
+    assert auto.value == 2
 
 
 def test_oldest_first_starts_nothing_that_no_update_would_train() -> None:

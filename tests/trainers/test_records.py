@@ -280,6 +280,47 @@ def test_the_audit_shows_what_an_admission_rule_starves() -> None:
     assert deciles["launched"] == pytest.approx([0.1] * 10)
     assert deciles["trained"] == pytest.approx([0.2] * 5 + [0.0] * 5)
     assert deciles["dropped"] == pytest.approx([0.0] * 5 + [0.2] * 5)
+    assert deciles["finished"] == deciles["launched"]
+
+
+def test_the_audit_shows_what_the_loss_does_to_slow_samples() -> None:
+    """100 samples of 4 tokens; the slower half is 3 updates old, has half of its tokens clipped and ratios 1 and 3."""
+    audit = Audit()
+    audit.launch(range(50, 100), version=1)
+    audit.launch(range(50), version=4)
+    for ticket in range(100):
+        audit.finish(ticket, float(ticket), "trained")
+    audit.learn(range(100), 4, [[0.5, 4, 0, 4, 4] if t < 50 else [1.5, 4, 2, 8, 20] for t in range(100)])
+    twin = Audit()
+    twin.restore(json.loads(json.dumps(audit.state())))
+    for either in (audit, twin):
+        deciles = either.deciles()
+        assert deciles["lag"] == [0.0] * 5 + [3.0] * 5
+        assert deciles["weighted"] == pytest.approx([0.05] * 5 + [0.15] * 5)
+        assert deciles["clip_share"] == [0.0] * 5 + [0.5] * 5
+        assert deciles["ess_share"] == pytest.approx([1.0] * 5 + [8**2 / (4 * 20)] * 5)
+
+
+def test_the_audit_tells_version_and_duration_apart() -> None:
+    """Version 0: 10 fast trained, 10 slow cut off; version 1: 20 trained of every duration."""
+    audit = Audit()
+    audit.launch(range(20), version=0)
+    audit.launch(range(20, 40), version=1)
+    for ticket in range(40):
+        cut = 10 <= ticket < 20
+        audit.finish(ticket, float(ticket % 20), "dropped" if cut else "trained", cut=cut)
+    first, second = audit.table()
+    assert (first["first"], first["last"], second["first"], second["last"]) == (0, 0, 1, 1)
+    assert first["launched"] == second["launched"] == second["trained"] == [2] * 10
+    assert first["finished"] == first["trained"] == [2] * 5 + [0] * 5
+    assert first["dropped"] == [0] * 5 + [2] * 5
+    audit.launch(range(40, 240), version=2)
+    for ticket in range(40, 240):
+        audit.launch([ticket], version=ticket)
+        audit.finish(ticket, 1.0, "trained")
+    table = audit.table()
+    assert len(table) == 40  # neighbouring versions are joined
+    assert sum(sum(row["launched"]) for row in table) == 240
 
 
 def test_the_audit_counts_fates_by_version_and_survives_a_restart() -> None:

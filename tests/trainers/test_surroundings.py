@@ -109,7 +109,7 @@ def test_stages_add_up_and_name_the_one_that_is_stuck(tmp_path: Path) -> None:
         stages.beat()
         stages.check("nothing")
         time.sleep(0.25)
-        with pytest.raises(Stalled, match=r"No progress for 0 s in the stage 'wait': two programs run\."):
+        with pytest.raises(Stalled, match=r"No progress for 0 s in execution: two programs run\."):
             stages.check("two programs run")
 
 

@@ -47,14 +47,15 @@ def test_an_all_masked_batch_has_no_mass() -> None:
 
 @given(
     st.lists(st.tuples(st.floats(0, 1e5), st.booleans()), min_size=1, max_size=50),
-    st.sampled_from(["none", "duration"]),
+    st.sampled_from(["none", "duration", "inclusion"]),
     st.one_of(st.none(), st.floats(0.01, 10)),
 )
 def test_weights_sum_to_the_valid_samples_less_the_lost_mass(
     rows: list[tuple[float, bool]], rule: str, cap: float | None
 ) -> None:
     durations, valid = zip(*rows, strict=True)
-    weights = sample_weights(durations, valid, rule=rule, cap=cap)  # type: ignore[arg-type]
+    likely = 1 / (1 + np.array(durations))
+    weights = sample_weights(durations, valid, rule=rule, cap=cap, inclusion=likely)  # type: ignore[arg-type]
     assert weights.values.sum() + weights.lost_mass == pytest.approx(sum(valid))
     assert np.all(weights.values >= 0)
     assert weights.effective <= sum(valid) + 1e-9

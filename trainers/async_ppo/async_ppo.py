@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from trainers.common.admission import Admission, OldestFirst, Race
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.common.admission import Admission, AutoLookahead, DropStale, InOrder, OldestFirst, Race, Taken
 from trainers.common.audit import Audit
 from trainers.common.batch_metrics import batch_metrics
 from trainers.common.config import TrainConfig
+from trainers.common.convergence import Convergence
+from trainers.common.failure_budget import FailureBudget
+from trainers.common.inclusion import Inclusion
 from trainers.common.judge import Judge
 from trainers.common.learner import Learner
 from trainers.common.progress import Progress
@@ -18,15 +24,12 @@ from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
 from trainers.common.sample import Sample
 from trainers.common.stages import Stages
+from trainers.common.throughput import Throughput
 
-__all__ = ["AsyncTrainer", "InfrastructureFailed", "make_admission", "stopwatch"]
+__all__ = ["AsyncTrainer", "make_admission", "stopwatch"]
 
 POLL_SECONDS = 0.5
 """How often a wait looks at signals, the clock and the watchdog."""
-
-
-class InfrastructureFailed(RuntimeError):
-    """Too many executions in a row failed for reasons that are not the program's."""
 
 
 class AsyncTrainer:
@@ -75,12 +78,20 @@ class AsyncTrainer:
         self.clock = clock
         self.stopping = stopping
         self.audit = Audit()
-        self.failures = 0
-        """Infrastructure failures in a row, in this process: those on record were another day's."""
+        self.inclusion = Inclusion(admission.safe_when)
+        self.throughput = Throughput(config.env.slots)
+        self.budget = FailureBudget(
+            config.schedule.max_failures, config.execution.failure_window, config.execution.failure_share
+        )
+        """Counts what this process sees: failures on record were another day's."""
+        schedule = config.schedule
+        self.convergence = Convergence(schedule.patience, schedule.min_gain, schedule.smooth)
         self.best: dict[str, float] = {}
         """Best score of a valid sample, per task."""
         self._ran = 0.0
-        self._window = (clock(), dict(stages.seconds), 0.0)
+        self._programs: list[float] = []
+        """Seconds of the valid programs since the last update."""
+        self._window = (clock(), dict(stages.seconds), 0.0, admission.launched, False)
 
     def run(self) -> bool:
         """Train until the schedule ends.
@@ -93,7 +104,7 @@ class AsyncTrainer:
             Stalled: A stage made no progress.
             FloatingPointError: The loss is not finite.
         """
-        while not self._ended():
+        while not self.ending:
             if self.stopping():
                 return False
             # Steps 1, 2 and 4: draw prompts, sample responses, hand the programs to the executors.
@@ -101,14 +112,15 @@ class AsyncTrainer:
             # Steps 3 and 5: wait until a batch of executions has completed.
             if not self.collect():
                 return False
-            batch = self.take()
+            batch, likely = self.take()
             # The executors get their next work before the learner takes its time.
             self.launch()
             # Steps 6 and 7: advantages, duration weights, the clipped loss.
-            with self.computing("learn"):
-                learned = self.learner.update(batch)
+            with self.computing("learn", f"update {self.admission.updates} on {len(batch)} samples"):
+                learned = self.learner.update(batch, likely)
+            self.audit.learn([sample.ticket for sample in batch], self.admission.updates, self.learner.treatment)
             # Step 9: later responses come from the new policy.
-            self.admission.advance()
+            self._settle(self.admission.advance())
             with self.stages("sync"):
                 self.sync(self.admission.updates)
             self.report(batch, learned)
@@ -117,25 +129,28 @@ class AsyncTrainer:
         return True
 
     @contextmanager
-    def computing(self, stage: str) -> Iterator[None]:
+    def computing(self, stage: str, detail: str) -> Iterator[None]:
         """Time a stage that needs a core; the wait for one is a stage of its own."""
         with ExitStack() as stack:
-            with self.stages("core"):
+            with self.stages("core", f"other processes hold the cores, and next is {detail}"):
                 stack.enter_context(self.core())
-            with self.stages(stage):
+            with self.stages(stage, detail):
                 yield
 
     def launch(self) -> None:
         """Start as many actions as the admission rule wants and free environments allow."""
-        count = min(self.admission.wanted(), self.rollout.free)
-        if count < 1:
-            return
-        self.progress.status(f"generating {count} programs")
-        with self.computing("generate"):
-            tickets = self.rollout.launch(count)
-        for ticket in tickets:
-            self.admission.launch(ticket)
-        self.audit.launch(tickets, self.admission.updates)
+        most = self.config.generation.batch_size
+        while (count := min(self.admission.wanted(), self.rollout.free)) > 0:
+            count = min(count, most or count)
+            self.progress.status(f"generating {count} programs")
+            with self.computing("generate", f"{count} programs of policy version {self.admission.updates}"):
+                tickets = self.rollout.launch(count)
+            for ticket in tickets:
+                self.admission.launch(ticket)
+            self.audit.launch(tickets, self.admission.updates)
+            self.inclusion.launch(tickets)
+            if not most:
+                return
 
     def collect(self) -> bool:
         """Wait for completions until a batch is ready; False when the user stopped."""
@@ -144,25 +159,25 @@ class AsyncTrainer:
                 return False
             waiting, size = len(self.admission.waiting), self.admission.batch_size
             self.progress.status(f"executing: {waiting} of {size} finished, {self.rollout.in_flight} in flight")
-            with self.stages("wait"):
+            with self.stages("wait", self.rollout.waits_for()):
                 samples = self.rollout.receive(POLL_SECONDS)
                 while not samples and not self.stopping():
-                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                    self.stages.check(self.rollout.waits_for())
                     samples = self.rollout.receive(POLL_SECONDS)
             for sample in samples:
                 self._complete(sample)
+            # Not before the whole group is accounted for: a checkpoint follows.
+            self.budget.check()
             # A masked sample's place is free again.
             self.launch()
         return True
 
-    def take(self) -> list[Sample]:
-        """The next batch, out of the admission rule's hands."""
+    def take(self) -> tuple[list[Sample], NDArray[np.float64]]:
+        """The next batch, out of the admission rule's hands, and how likely each sample was not to be dropped."""
         taken = self.admission.take()
-        self.audit.settle(taken.batch, "trained")
-        self.audit.settle((*taken.dropped_running, *taken.dropped_waiting), "dropped")
-        self.rollout.cancel(taken.dropped_running)
-        self.rollout.pop(taken.dropped_waiting)
-        return self.rollout.pop(taken.batch)
+        likely = self.inclusion.probabilities(taken.batch, taken.dropped)
+        self._settle(taken)
+        return self.rollout.pop(taken.batch), likely
 
     def drain(self) -> None:
         """Cancel and collect what is in flight: nobody will train it."""
@@ -172,7 +187,7 @@ class AsyncTrainer:
             while self.rollout.in_flight:
                 samples = self.rollout.receive(POLL_SECONDS)
                 if not samples:
-                    self.stages.check(f"{self.rollout.in_flight} executions are in flight and none ends")
+                    self.stages.check(self.rollout.waits_for())
                 for sample in samples:
                     self.stages.beat()
                     self.audit.settle([sample.ticket], "dropped")
@@ -186,6 +201,7 @@ class AsyncTrainer:
             **batch_metrics(batch, self.judge, version),
             **learned,
             **self._busy(),
+            **self.throughput.metrics(),
             "in_flight": self.rollout.in_flight,
             "launched": self.admission.launched,
             "trained": self.admission.trained,
@@ -195,6 +211,9 @@ class AsyncTrainer:
         }
         if len(self.config.env.ids) == 1:
             metrics["best_public_score"] = self.best.get(self.config.env.ids[0])
+        self.convergence.update(metrics["reward_mean"])
+        if self.config.schedule.patience:
+            metrics["reward_smoothed"] = self.convergence.smoothed
         self.folder.log(metrics)
         self.folder.write("audit.json", self.audit.report())
         self.progress.update(metrics)
@@ -215,6 +234,8 @@ class AsyncTrainer:
             "rollout": self.rollout.state(),
             "learner": self.learner.state(),
             "audit": self.audit.state(),
+            "convergence": self.convergence.state(),
+            "inclusion": self.inclusion.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -223,36 +244,51 @@ class AsyncTrainer:
         self.admission.restore(state["admission"])
         self.learner.restore(state["learner"])
         self.audit.restore(state["audit"])
+        self.convergence.restore(state["convergence"])
+        if "inclusion" in state:
+            self.inclusion.restore(state["inclusion"])
         self.sync(self.admission.updates)
         self.rollout.restore(state["rollout"])
-        self.rollout.cancel(sorted(self.admission.late))
+        if self.config.admission.leftovers == "cancel":
+            self.rollout.cancel(sorted(self.admission.late))
 
-    def _ended(self) -> bool:
+    @property
+    def ending(self) -> str:
+        """What ends the run now: ``updates``, ``converged`` or ``max_seconds``; "" while it is to go on."""
         limit = self.config.schedule.max_seconds
-        late = limit is not None and self.clock() >= limit
-        return late or self.admission.updates >= self.config.schedule.updates
+        if self.admission.updates >= self.config.schedule.updates:
+            return "updates"
+        if self.convergence.reached:
+            return "converged"
+        return "max_seconds" if limit is not None and self.clock() >= limit else ""
+
+    def _settle(self, taken: Taken) -> None:
+        """Write down what became of tickets, and let go of what was dropped."""
+        self.audit.settle(taken.batch, "trained")
+        self.audit.settle(taken.dropped, "dropped")
+        self.inclusion.settle(taken.batch, taken.dropped)
+        self.rollout.cancel(taken.dropped_running)
+        self.rollout.pop(taken.dropped_waiting)
 
     def _complete(self, sample: Sample) -> None:
         self.stages.beat()
-        self._ran += sample.duration
+        self._ran += 0.0 if sample.cached else sample.duration
+        if sample.reward_valid and not sample.cached:
+            self._programs.append(sample.duration)
         lost = sample.ticket in self.admission.late
-        kept = self.admission.complete(sample.ticket, valid=sample.reward_valid)
+        kept = self.admission.complete(sample.ticket, valid=sample.reward_valid, duration=sample.duration)
+        self.inclusion.finish(sample.ticket, sample.generated, sample.ended, valid=sample.reward_valid)
         if kept:
             self.audit.finish(sample.ticket, sample.duration, "waiting")
         else:
             self.rollout.pop([sample.ticket])
             # A loser of the race that was cancelled is no failure of the machine: the audit is there to show it.
-            self.audit.finish(sample.ticket, sample.duration, "dropped" if lost or sample.reward_valid else "masked")
+            fate = "dropped" if lost or sample.reward_valid else "masked"
+            self.audit.finish(sample.ticket, sample.duration, fate, cut=not sample.reward_valid)
+        if sample.outcome != "cancelled" and not self.rollout.replaying:
+            self.budget.add(masked=not sample.reward_valid, message=str(sample.info.get("message") or ""))
         if sample.reward_valid:
-            self.failures = 0
             self._keep_best(sample)
-        elif sample.outcome != "cancelled" and not self.rollout.replaying:
-            self.failures += 1
-            if self.failures >= self.config.schedule.max_failures:
-                raise InfrastructureFailed(
-                    f"{self.failures} executions in a row failed for reasons that are not the program's; the last "
-                    f"one says: {sample.info.get('message') or 'nothing.'}"
-                )
 
     def _keep_best(self, sample: Sample) -> None:
         if not self.judge.valid(sample.task, sample.info):
@@ -267,11 +303,23 @@ class AsyncTrainer:
 
     def _busy(self) -> dict[str, float]:
         """Shares of the time since the last update."""
-        then, seconds, ran = self._window
+        then, seconds, ran, launched, replaying = self._window
         now, current = self.clock(), dict(self.stages.seconds)
-        self._window = (now, current, self._ran)
+        self._window = (now, current, self._ran, self.admission.launched, self.rollout.replaying)
         wall = max(1e-9, now - then)
         spent = {name: current.get(name, 0.0) - seconds.get(name, 0.0) for name in ("generate", "learn", "wait")}
+        # What is repeated from the record takes no time, so it says nothing about speed.
+        if not replaying and not self.rollout.replaying:
+            self.throughput.add(
+                wall=wall,
+                programs=len(self._programs),
+                program_seconds=sum(self._programs),
+                generated=self.admission.launched - launched,
+                generate_seconds=spent["generate"],
+                trained=self.admission.batch_size,
+                learn_seconds=spent["learn"],
+            )
+        self._programs.clear()
         return {
             "busy_generator": spent["generate"] / wall,
             "busy_learner": spent["learn"] / wall,
@@ -288,7 +336,15 @@ def make_admission(config: TrainConfig) -> Admission:
     chosen, size = config.admission, config.schedule.batch_size
     if chosen.rule == "race":
         return Race(size, chosen.multiplier, chosen.leftovers)
-    return OldestFirst(size, chosen.lookahead, config.schedule.updates)
+    if chosen.rule == "drop_stale":
+        return DropStale(size, chosen.multiplier, chosen.max_lag, chosen.leftovers)
+    auto = None
+    if chosen.lookahead == 0:
+        # In order, the learner waits for nearly the slowest of all; oldest first, it takes whatever has finished.
+        quantile = 0.99 if chosen.rule == "in_order" else 0.95
+        auto = AutoLookahead(max(1, config.env.slots), size, quantile=quantile, most=chosen.lookahead_max)
+    gate = InOrder if chosen.rule == "in_order" else OldestFirst
+    return gate(size, chosen.lookahead, config.schedule.updates, auto)
 
 
 def stopwatch(start: float = 0.0) -> Callable[[], float]:

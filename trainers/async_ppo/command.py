@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,9 @@ def main(argv: Sequence[str]) -> int:
     if files.resume is not None and (files.config is not None or files.set or set(rest) - {"-h", "--help"}):
         raise UserError("--resume takes no other arguments: a run goes on with the configuration it started with.")
     config = _parse(load_config(files.config, files.set), argv)
+    # A console script does not look where it was called, and that is where package.module:Class of a user is.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
     from trainers.async_ppo.run import run_training
 

@@ -23,20 +23,23 @@ from transformers.utils.logging import disable_progress_bar
 import mle_gym
 from mle_gym.commands.base import UserError
 from mle_gym.sandbox.cores import available_cores
-from trainers.async_ppo.async_ppo import AsyncTrainer, InfrastructureFailed, make_admission, stopwatch
+from trainers.async_ppo.async_ppo import AsyncTrainer, make_admission, stopwatch
 from trainers.common.algorithm import Algorithm, AlgorithmNotFound, find_algorithm
 from trainers.common.checkpoint import Checkpoints, restore_random
 from trainers.common.comparison import comparison
 from trainers.common.config import ConfigError, TrainConfig
+from trainers.common.durable import Durable
 from trainers.common.environments import Environments
 from trainers.common.evaluate import evaluate
 from trainers.common.executor import Executor
+from trainers.common.failure_budget import InfrastructureFailed
 from trainers.common.judge import Judge
 from trainers.common.learner import Learner
 from trainers.common.load_model import PolicyUnavailable
 from trainers.common.own_core import OwnCore
 from trainers.common.policy import Policy
 from trainers.common.progress import Progress, make_progress
+from trainers.common.recorder import Recorder
 from trainers.common.replay import Diverged, Replay
 from trainers.common.rollout import Rollout
 from trainers.common.run_folder import RunFolder
@@ -67,7 +70,7 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
         folder, config = RunFolder.open(resume)
     try:
         # Everything that can be asked wrongly is built before the run folder is.
-        Environments(config.env).check()
+        _environments(config).check()
         path = Path(config.run or _default_run(config))
         if folder is None:
             RunFolder.check_new(path)
@@ -84,14 +87,25 @@ def run_training(config: TrainConfig, resume: Path | None = None) -> int:
                 print(f"{difference} The recorded rest moves to lost.jsonl and is made anew.", flush=True)
                 algorithm, start = _algorithm(config), _load_policy(config.policy.name, config)
             except (InfrastructureFailed, Stalled, FloatingPointError) as error:
-                raise RunFailed(f"{error} Continue with --resume {folder.path}.") from error
+                raise RunFailed(error, folder.path) from error
     finally:
         if folder is not None:
             folder.close()
 
 
 class RunFailed(UserError):
-    """The run ended before its time; the message says why and how to go on."""
+    """The run ended before its time; the message says why and how to go on.
+
+    Args:
+        reason: What ended it. It decides the exit code: 75 when the infrastructure failed, 70 when a stage made no
+            progress, else 2.
+        run: Its folder.
+    """
+
+    def __init__(self, reason: Exception, run: Path) -> None:
+        super().__init__(f"{reason} Continue with --resume {run}.")
+        if isinstance(reason, InfrastructureFailed | Stalled):
+            self.code = Stages.EXIT_CODE if isinstance(reason, Stalled) else 75
 
 
 class _Stopped(Exception):
@@ -110,7 +124,7 @@ class _Run:
         checkpoint = folder.checkpoints.latest()
         self.policy = start if checkpoint is None else _load_policy(str(checkpoint / "policy"), config)
         reference = start.frozen_copy() if algorithm.needs_reference else None
-        self.generator = TransformersGenerator(self.policy)
+        self.generator = _generator(self.policy, config)
         self.learner = Learner(self.policy, algorithm, config.algorithm, config.weights, reference)
         self.state = None if checkpoint is None else Checkpoints.load(checkpoint)
 
@@ -120,13 +134,35 @@ class _Run:
         admission = make_admission(config)
         ids = [env_id for env_id in dict.fromkeys(config.env.ids) for _ in range(admission.in_flight_max)]
         judge = Judge(config.env.ids, config.env.kwargs)
-        clock = stopwatch(self._seconds())
-        stages = Stages(config.schedule.stall_seconds, folder.path)
+        log = folder.open_executions()
+        recorded = folder.recorded_groups(0 if self.state is None else self.state["rollout"]["received"])
+        clock = stopwatch(max(self._seconds(), log.last_ended))
+        recorder = Recorder(log, folder.path / "submissions", clock, cache=config.execution.cache)
         title = f"{', '.join(config.env.ids)} (seed {config.seed})"
         with contextlib.ExitStack() as stack:
-            environments = Environments(config.env)
-            pool = mle_gym.EnvPool(environments.factories(admission.in_flight_max), config.env.slots)
-            stack.callback(pool.close)
+            environments = _environments(config)
+            pool = mle_gym.EnvPool(
+                environments.factories(admission.in_flight_max, recorder.wrap),
+                config.env.slots,
+            )
+            chosen = config.execution
+            durable = Durable(
+                pool,
+                recorder,
+                ids,
+                retries=chosen.retries,
+                pause=chosen.retry_pause,
+                restarted=len(log) > 0,
+                known=[record["ticket"] for record in folder.samples.read()],
+            )
+            stack.callback(durable.close)
+            longest = environments.time_limit(pool.envs)
+            stages = Stages(
+                config.schedule.stall_seconds,
+                folder.path,
+                warning=config.schedule.stall_warning,
+                patience={"wait": longest, "evaluate": longest},
+            )
             progress = stack.enter_context(make_progress(title))
             stack.enter_context(self._signals())
             core: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
@@ -135,9 +171,7 @@ class _Run:
                 stack.callback(core.close)
             stages.watch()
             stack.callback(stages.close)
-            received = 0 if self.state is None else self.state["rollout"]["received"]
-            recorded = folder.recorded_groups(received)
-            executor: Executor = Replay(recorded, pool) if recorded else pool
+            executor: Executor = Replay(recorded, durable) if recorded else durable
             rollout = Rollout(
                 executor, ids, self.generator, config.generation, config.seed, folder.samples, folder.prompts, clock
             )
@@ -170,7 +204,12 @@ class _Run:
             except Diverged:
                 folder.cut(rollout.received, admission.updates)
                 raise
+            except (InfrastructureFailed, Stalled):
+                trainer.checkpoint()
+                raise
             trainer.checkpoint()
+            if trainer.ending == "converged":
+                progress.say(f"Converged after {admission.updates} updates: the smoothed mean reward rises no more.")
             if not done:
                 progress.say(f"Stopped after {admission.updates} updates. Continue with --resume {folder.path}")
                 return 128 + self.signal
@@ -184,7 +223,8 @@ class _Run:
                 except _Stopped:
                     progress.say(f"Trained, but not evaluated. Continue with --resume {folder.path}")
                     return 128 + self.signal
-            folder.write("summary.json", summarise(folder, judge, config, admission.updates, clock(), tables))
+            summary = summarise(folder, judge, config, admission.updates, clock(), tables)
+            folder.write("summary.json", {**summary, "ended": trainer.ending})
             progress.say(f"Done: {folder.path / 'summary.json'}")
         if tables:
             _print_comparison(tables["before"], tables["after"])
@@ -205,7 +245,7 @@ class _Run:
             stages.beat()
 
         tables, trials = {}, {}
-        start = TransformersGenerator(_load_policy(self.config.policy.name, self.config))
+        start = _generator(_load_policy(self.config.policy.name, self.config), self.config)
         for name, generator in (("before", start), ("after", self.generator)):
             progress.status(f"judging the policy {name} training")
             tables[name], trials[name] = evaluate(
@@ -261,6 +301,11 @@ def _print_comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> No
         console.print(table)
 
 
+def _environments(config: TrainConfig) -> Environments:
+    seed = config.seed if config.execution.cache else None
+    return Environments(config.env, program_seed=seed, base_model=config.policy.name)
+
+
 def seed_everything(seed: int) -> None:
     """Seed the global generators of python, numpy and torch."""
     random.seed(seed)
@@ -271,9 +316,16 @@ def seed_everything(seed: int) -> None:
 def _algorithm(config: TrainConfig) -> Algorithm:
     try:
         kind = find_algorithm(config.algorithm.name)
-        return kind(build(kind.Options, config.algorithm.options, "algorithm.options"))
+        algorithm = kind(build(kind.Options, config.algorithm.options, "algorithm.options"))
+        algorithm.check(config)
+        return algorithm
     except (AlgorithmNotFound, TypeError, ValueError) as error:
         raise ConfigError(str(error)) from error
+
+
+def _generator(policy: Policy, config: TrainConfig) -> TransformersGenerator:
+    drawn = config.generation
+    return TransformersGenerator(policy, record=drawn.record, top_k=drawn.top_k, top_p=drawn.top_p)
 
 
 def _load_policy(name: str, config: TrainConfig) -> Policy:

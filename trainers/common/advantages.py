@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RunningMean", "RunningScale", "gae", "leave_one_out", "shape_advantages"]
+__all__ = ["RunningMean", "RunningScale", "gae", "leave_one_out", "over_group_std", "shape_advantages"]
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,26 @@ def leave_one_out(rewards: ArrayLike, groups: Sequence[Hashable]) -> Floats:
         if size > 1:
             group_rewards = values[indices]
             result[indices] = (group_rewards - group_rewards.mean()) * size / (size - 1)
+    return result
+
+
+def over_group_std(advantages: Floats, rewards: ArrayLike, groups: Sequence[Hashable]) -> Floats:
+    """Divide advantages by the standard deviation (n - 1) of the rewards of their group, as GRPO does.
+
+    A group of equal rewards has advantages of 0 and keeps them; the nan of a group of one stays.
+
+    Args:
+        advantages: [B] from ``leave_one_out``.
+        rewards: [B].
+        groups: B group keys.
+    """
+    values = np.asarray(rewards, dtype=np.float64)
+    result = advantages.copy()
+    for group in set(groups):
+        indices = [index for index, key in enumerate(groups) if key == group]
+        spread = float(values[indices].std(ddof=1)) if len(indices) > 1 else 0.0
+        if spread > 0:
+            result[indices] /= spread
     return result
 
 

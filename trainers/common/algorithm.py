@@ -13,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trainers.common.config import TrainConfig
 from trainers.common.losses import Loss
 from trainers.common.sample import Sample
 
-__all__ = ["Algorithm", "AlgorithmNotFound", "TokenBatch", "find_algorithm"]
+__all__ = ["Algorithm", "AlgorithmNotFound", "Bools", "Floats", "TokenBatch", "find_algorithm"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 GROUP = "mle_gym.algorithms"
 _BUILT_IN = {"async_ppo": "trainers.async_ppo.algorithm:AsyncPPO"}
@@ -45,11 +49,26 @@ class TokenBatch:
     mask: Tensor
     """[B, T], 1 for a response token."""
     advantages: Tensor
-    """[B]"""
+    """[B], or [B, T] where ``needs_values``."""
     weights: Tensor
     """[B]"""
     total_tokens: float
     """Response tokens in the whole batch: divide sums by it."""
+    proximal: Tensor | None = None
+    """[B, T] under the policy at the start of the update; None unless ``needs_proximal``."""
+    values: Tensor | None = None
+    """[B, T] the critic's, differentiable; None, like the next two, unless ``needs_values``."""
+    old_values: Tensor | None = None
+    """[B, T] the critic's at the start of the update."""
+    returns: Tensor | None = None
+    """[B, T] the critic's targets."""
+    candidates: Tensor | None = None
+    """[B, T, K] log-probabilities of the recorded candidates under the current policy, differentiable; None, like the
+    next one, unless ``needs_candidates``."""
+    behaviour_candidates: Tensor | None = None
+    """[B, T, K] as recorded at sampling; minus infinity where there is no candidate."""
+    complete: bool = False
+    """Whether nothing but the candidates could have been drawn."""
 
 
 class Algorithm(ABC):
@@ -74,10 +93,38 @@ class Algorithm(ABC):
     """True when the loss reads the start policy's log-probabilities; costs a forward pass per batch."""
     needs_full: bool = False
     """True when the loss reads whole distributions: B x T x V floats, for small vocabularies."""
+    needs_proximal: bool = False
+    """True when the loss reads the log-probabilities of the policy at the start of the update; costs a forward pass."""
+    needs_candidates: bool = False
+    """True when the loss reads the candidates that were recorded at sampling (``generation.record``)."""
+    needs_values: bool = False
+    """True for a critic: ``token_advantages`` is called instead of ``advantages``; costs a forward pass."""
+
+    def check(self, config: TrainConfig) -> None:  # noqa: B027 - nothing to refuse is a fine default
+        """Refuse a configuration that cannot work with this algorithm.
+
+        Raises:
+            ValueError: One sentence says why and what to change.
+        """
 
     @abstractmethod
     def advantages(self, samples: Sequence[Sample]) -> NDArray[np.float64]:
         """Advantage of each sample, [B], before weights. Called once for each batch, so state may be updated here."""
+
+    def token_advantages(self, samples: Sequence[Sample], values: Floats, mask: Bools) -> tuple[Floats, Floats]:
+        """Advantages and the critic's targets of each token; called once for each batch.
+
+        Args:
+            samples: B samples.
+            values: [B, T] the critic's, 0 on padding.
+            mask: [B, T] True on response tokens.
+
+        Returns:
+            Both [B, T]; what they hold on padding does not matter, but must be finite.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} asks for a critic (needs_values) and has no token_advantages."
+        )
 
     @abstractmethod
     def loss(self, batch: TokenBatch) -> Loss:

@@ -32,6 +32,8 @@ class Backbone:
         self._body: Any = whole.get_decoder() if hasattr(whole, "get_decoder") else None
         self._head: Any = whole.get_output_embeddings() if hasattr(whole, "get_output_embeddings") else None
         self._cache_name: dict[int, str] = {}
+        self._width = 0
+        """Logits per position, known after the first features that are logits."""
         self.split = self._body is not None and self._head is not None and self._head_is_all()
 
     def features(
@@ -42,6 +44,7 @@ class Backbone:
         use_cache: bool = False,
         attention_mask: Tensor | None = None,
         position_ids: Tensor | None = None,
+        hidden: bool = False,
     ) -> tuple[Tensor, Any]:
         """Run the body.
 
@@ -51,6 +54,8 @@ class Backbone:
             use_cache: Return a cache.
             attention_mask: 1 for real tokens [B, earlier + L]; None when there is no padding on the left.
             position_ids: Positions [B, L]; None counts on from the cache.
+            hidden: Let the features hold the last hidden state, for :meth:`hidden`. Where they are logits, it is put
+                in front of them.
 
         Returns:
             Features [B, L, F] and the cache (None unless asked for).
@@ -64,13 +69,30 @@ class Backbone:
             arguments["attention_mask"] = attention_mask
         if position_ids is not None:
             arguments["position_ids"] = position_ids
+        if hidden and not self.split:
+            arguments["output_hidden_states"] = True
         output: Any = module(**arguments)
         grown = getattr(output, name, None) if arguments["use_cache"] else None
-        return (output.last_hidden_state if self.split else output.logits), grown
+        if self.split:
+            return output.last_hidden_state, grown
+        self._width = output.logits.shape[-1]
+        return torch.cat([output.hidden_states[-1], output.logits], -1) if hidden else output.logits, grown
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the last hidden state."""
+        weight = next(self.model.parameters())
+        with torch.no_grad():
+            features, _ = self.features(torch.zeros(1, 1, dtype=torch.long, device=weight.device), hidden=True)
+            return int(self.hidden(features).shape[-1])
+
+    def hidden(self, features: Tensor) -> Tensor:
+        """Return the last hidden state [..., H] in ``features`` that were made with ``hidden=True``."""
+        return features if self.split else features[..., : -self._width]
 
     def logits(self, features: Tensor) -> Tensor:
         """Return float32 logits [..., V] of ``features`` [..., F]."""
-        out: Tensor = self._head(features) if self.split else features
+        out: Tensor = self._head(features) if self.split else features[..., -self._width :]
         return out.float()
 
     def _cache_argument(self, module: Any) -> str:

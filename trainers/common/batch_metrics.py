@@ -39,12 +39,17 @@ def batch_metrics(samples: Sequence[Sample], judge: Judge, version: int) -> dict
         "duration_max": float(durations.max()),
         "duration_valid_mean": float(durations[valid].mean()) if valid.any() else None,
         "lag_mean": float(lags.mean()),
+        "lag_p95": float(np.quantile(lags, 0.95)),
         "lag_max": int(lags.max()),
         "response_tokens_mean": float(np.mean([len(sample.generation.response_ids) for sample in samples])),
         "unfinished_share": float(np.mean([not sample.generation.finished for sample in samples])),
         "outcomes": dict(Counter(sample.outcome for sample in samples)),
         "families": dict(Counter(family(str(sample.info.get("program", ""))) or "none" for sample in samples)),
     }
+    labels = [str(sample.info.get("instrumenter", "")) for sample in samples]
+    rewritten = [not label.endswith(":original") for label in labels if label.startswith("llm:")]
+    if rewritten:
+        metrics["rewritten_share"] = float(np.mean(rewritten))
     if len(flags):
         metrics["milestones"] = dict(zip(MILESTONES, flags.mean(axis=0).tolist(), strict=True))
     tasks = sorted({sample.task for sample in samples})

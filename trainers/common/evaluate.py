@@ -17,10 +17,13 @@ from trainers.common.jsonlines import plain
 from trainers.common.judge import Judge
 from trainers.common.sample import Generation
 
-__all__ = ["Trial", "evaluate", "table"]
+__all__ = ["Job", "Trial", "evaluate", "execute", "table"]
 
 Trial = Mapping[str, Any]
 """One executed program: ``task``, ``greedy``, ``response``, ``tokens``, ``reward``, ``info``."""
+
+Job = tuple[str, bool, Generation]
+"""A program to be executed: task, whether it is greedy, and the response."""
 
 
 def evaluate(
@@ -55,7 +58,7 @@ def evaluate(
     Returns:
         A table per task (:func:`table`), and every trial.
     """
-    jobs: list[tuple[str, bool, Generation]] = []
+    jobs: list[Job] = []
     for rank, (task, prompt) in enumerate(prompts.items()):
         draw = int(np.random.SeedSequence([seed, 1, rank]).generate_state(1)[0])
         for greedy, count in ((False, samples), (True, 1)):
@@ -64,10 +67,26 @@ def evaluate(
             )
             beat()
             jobs += [(task, greedy, generation) for generation in generations]
+    trials = execute(executor, tasks, jobs, beat=beat, poll=poll, poll_seconds=poll_seconds)
+    return {task: table([trial for trial in trials if trial["task"] == task], judge) for task in prompts}, trials
+
+
+def execute(
+    executor: Executor,
+    tasks: Sequence[str],
+    jobs: Sequence[Job],
+    *,
+    beat: Callable[[], None] = lambda: None,
+    poll: Callable[[], None] = lambda: None,
+    poll_seconds: float = 0.5,
+) -> list[Trial]:
+    """Execute programs, each in a free environment of its task, and return them in order of completion."""
     trials: list[Trial] = []
-    free = {task: [index for index, other in enumerate(tasks) if other == task] for task in prompts}
+    free: dict[str, list[int]] = {}
+    for index, task in enumerate(tasks):
+        free.setdefault(task, []).append(index)
     waiting = list(reversed(jobs))
-    flying: dict[int, tuple[int, tuple[str, bool, Generation]]] = {}
+    flying: dict[int, tuple[int, Job]] = {}
     while waiting or flying:
         blocked = []
         while waiting:
@@ -95,7 +114,7 @@ def evaluate(
                     "info": plain(dict(result.info)),
                 }
             )
-    return {task: table([trial for trial in trials if trial["task"] == task], judge) for task in prompts}, trials
+    return trials
 
 
 def table(trials: Sequence[Trial], judge: Judge) -> dict[str, Any]:

@@ -23,7 +23,8 @@ class Judge:
     """Judges samples by task.
 
     *Valid* means: scored, an estimator was fitted, and the score beats the sample submission's on the reward split.
-    A program that copies the sample submission is not valid. For an environment that is no task of this package,
+    A program that copies the sample submission is not valid. Only ``probe`` sees what was fitted; with another
+    instrumenter that is not asked for. For an environment that is no task of this package,
     ``scored`` alone is valid and a higher score is better.
 
     Args:
@@ -58,7 +59,8 @@ class Judge:
             return True
         milestones = info.get("milestones")
         fitted = isinstance(milestones, Sequence) and len(milestones) > _TRAINED and bool(milestones[_TRAINED])
-        return fitted and self.gain(task, info.get("score")) > self.gain(task, self._sample_score(task))
+        seen = info.get("instrumenter", "probe") == "probe"
+        return (fitted or not seen) and self.gain(task, info.get("score")) > self.gain(task, self._sample_score(task))
 
     def private_score(self, task: str, submission: Path) -> float:
         """Score on the report split; nan where there is none. For reports only, never for learning."""

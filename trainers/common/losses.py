@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-__all__ = ["Loss", "entropy_bonus", "exact_kl", "k3_kl", "ppo_clip", "token_mean"]
+from trainers.common.importance import ImportanceWeight
+
+__all__ = [
+    "Loss",
+    "decoupled_ppo",
+    "entropy_bonus",
+    "exact_kl",
+    "k3_kl",
+    "ppo_clip",
+    "token_mean",
+    "value_loss",
+    "weighted_reinforce",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ def ppo_clip(
         logprobs: [B, T], differentiable.
         behaviour: [B, T].
         mask: [B, T].
-        advantages: [B].
+        advantages: [B] or [B, T].
         weights: [B].
         clip: Epsilon.
         total_tokens: Response tokens in the whole batch.
@@ -64,26 +76,136 @@ def ppo_clip(
     kept = mask.bool()
     log_ratio = torch.where(kept, logprobs - behaviour, logprobs.new_zeros(()))
     ratio = log_ratio.exp()
-    advantage = advantages.to(logprobs.dtype).unsqueeze(1)
+    advantage = _column(advantages, logprobs)
     plain = ratio * advantage
     clipped = ratio.clamp(1 - clip, 1 + clip) * advantage
-    objective = torch.minimum(plain, clipped) * weights.to(logprobs.dtype).unsqueeze(1)
+    objective = torch.minimum(plain, clipped) * _column(weights, logprobs)
     value = -token_mean(objective, mask, total_tokens)
     with torch.no_grad():
         count = kept.sum().clamp(min=1)
-        ratios = ratio[kept]
         active = ((clipped < plain) & kept).sum() / count
         outside = (((ratio - 1).abs() > clip) & kept).sum() / count
         statistics = {
             "policy_loss": float(value.detach()),
             "clip_share": float(outside),
             "clip_active_share": float(active),
-            "approx_kl": float(((ratio - 1) - log_ratio).sum() / count),
-            "max_ratio": float(ratios.max()) if ratios.numel() else 1.0,
-            "min_ratio": float(ratios.min()) if ratios.numel() else 1.0,
-            "ess_share": float(ratios.sum() ** 2 / (ratios.square().sum() * count)) if ratios.numel() else 1.0,
+            **_ratio_statistics(log_ratio, kept),
         }
     return Loss(value, statistics)
+
+
+def decoupled_ppo(
+    logprobs: Tensor,
+    proximal: Tensor,
+    behaviour: Tensor,
+    mask: Tensor,
+    advantages: Tensor,
+    weights: Tensor,
+    *,
+    clip: float,
+    cap: float | None = None,
+    total_tokens: float,
+) -> Loss:
+    """PPO whose trust region is not the sampler's (Hilton et al. 2022, arXiv 2110.00641, Eq. 2, token by token).
+
+    (pi_proximal / pi_behaviour) * min(r A, clip(r, 1 - eps, 1 + eps) A), r = pi_theta / pi_proximal. The proximal
+    policy is the one at the start of the update, so an old sample is reweighted for its age, and clipped only for how
+    far this update moves.
+
+    Args:
+        logprobs: [B, T], differentiable.
+        proximal: [B, T] under the policy at the start of the update.
+        behaviour: [B, T] as recorded at sampling.
+        mask: [B, T].
+        advantages: [B] or [B, T].
+        weights: [B].
+        clip: Epsilon.
+        cap: Largest pi_proximal / pi_behaviour; None leaves it as it is.
+        total_tokens: Response tokens in the whole batch.
+    """
+    kept = mask.bool()
+    log_age = torch.where(kept, proximal - behaviour, proximal.new_zeros(())).detach()
+    age = log_age.exp() if cap is None else log_age.exp().clamp(max=cap)
+    # min(r A, clip(r) A) scales with A, so the factor may sit in the advantage.
+    scaled = age * _column(advantages, logprobs)
+    loss = ppo_clip(logprobs, proximal, mask, scaled, weights, clip=clip, total_tokens=total_tokens)
+    behind = _ratio_statistics(log_age, kept)
+    statistics = {
+        "behaviour_kl": behind["approx_kl"],
+        "max_behaviour_ratio": behind["max_ratio"],
+        "min_behaviour_ratio": behind["min_ratio"],
+        "behaviour_ess_share": behind["ess_share"],
+    }
+    return Loss(loss.value, loss.statistics | statistics)
+
+
+def weighted_reinforce(
+    logprobs: Tensor,
+    behaviour: Tensor,
+    mask: Tensor,
+    advantages: Tensor,
+    weights: Tensor,
+    *,
+    weight: ImportanceWeight,
+    centering: Tensor | None = None,
+    total_tokens: float,
+) -> Loss:
+    """REINFORCE with bounded importance weights: -A (f(p / q) log p - centering) for every token.
+
+    Args:
+        logprobs: [B, T] log p, differentiable.
+        behaviour: [B, T] log q as recorded at sampling.
+        mask: [B, T].
+        advantages: [B] or [B, T].
+        weights: [B].
+        weight: f, which takes no gradient.
+        centering: [B, T] from :func:`trainers.common.importance.centering_term`; None for no score centering.
+        total_tokens: Response tokens in the whole batch.
+    """
+    kept = mask.bool()
+    log_ratio = torch.where(kept, logprobs - behaviour, logprobs.new_zeros(())).detach()
+    bounded = weight(log_ratio)
+    score = bounded * torch.where(kept, logprobs, logprobs.new_zeros(()))
+    if centering is not None:
+        score = score - torch.where(kept, centering, centering.new_zeros(()))
+    objective = score * _column(advantages, logprobs) * _column(weights, logprobs)
+    value = -token_mean(objective, mask, total_tokens)
+    ratio = log_ratio.exp()
+    outside = (ratio > weight.high) | ((ratio < weight.low) if weight.masked else torch.zeros_like(kept))
+    statistics = {
+        "policy_loss": float(value.detach()),
+        "clip_share": float((outside & kept).sum() / kept.sum().clamp(min=1)),
+        "weight_mean": float((bounded * kept).sum() / kept.sum().clamp(min=1)),
+        **_ratio_statistics(log_ratio, kept),
+    }
+    return Loss(value, statistics)
+
+
+def value_loss(
+    values: Tensor,
+    old_values: Tensor,
+    returns: Tensor,
+    mask: Tensor,
+    *,
+    clip: float | None = None,
+    total_tokens: float,
+) -> Loss:
+    """Half the squared error of a critic at every token; never below that of values moved by at most ``clip``.
+
+    Args:
+        values: [B, T], differentiable.
+        old_values: [B, T] at the start of the update.
+        returns: [B, T] targets.
+        mask: [B, T].
+        clip: Distance from the old value past which a better value earns nothing more; None for no clipping.
+        total_tokens: Response tokens in the whole batch.
+    """
+    error = (values - returns).square()
+    if clip is not None:
+        near = old_values + (values - old_values).clamp(-clip, clip)
+        error = torch.maximum(error, (near - returns).square())
+    value = 0.5 * token_mean(error, mask, total_tokens)
+    return Loss(value, {"value_loss": _per_token(value, mask, total_tokens)})
 
 
 def k3_kl(logprobs: Tensor, reference: Tensor, mask: Tensor, *, total_tokens: float) -> Loss:
@@ -127,6 +249,26 @@ def entropy_bonus(entropy: Tensor, mask: Tensor, *, total_tokens: float) -> Loss
     """
     value = -token_mean(entropy, mask, total_tokens)
     return Loss(value, {"entropy": -_per_token(value, mask, total_tokens)})
+
+
+def _column(values: Tensor, like: Tensor) -> Tensor:
+    """Bring numbers per sample [B] into the shape of numbers per token; those per token [B, T] stay as they are."""
+    values = values.to(like.dtype)
+    return values.unsqueeze(1) if values.dim() == 1 else values
+
+
+def _ratio_statistics(log_ratio: Tensor, kept: Tensor) -> dict[str, float]:
+    """How far two policies are apart on the kept tokens; ``log_ratio`` is 0 on the others."""
+    log_ratio = log_ratio.detach()
+    ratio = log_ratio.exp()
+    count = kept.sum().clamp(min=1)
+    ratios = ratio[kept]
+    return {
+        "approx_kl": float(((ratio - 1) - log_ratio).sum() / count),
+        "max_ratio": float(ratios.max()) if ratios.numel() else 1.0,
+        "min_ratio": float(ratios.min()) if ratios.numel() else 1.0,
+        "ess_share": float(ratios.sum() ** 2 / (ratios.square().sum() * count)) if ratios.numel() else 1.0,
+    }
 
 
 def _per_token(value: Tensor, mask: Tensor, total_tokens: float) -> float:

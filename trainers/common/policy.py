@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trainers.common.backbone import Backbone
 from trainers.common.load_model import load_model
@@ -113,15 +113,23 @@ class Policy:
         temperature: float = 1.0,
         full: bool = False,
         hidden: bool = False,
+        candidates: Tensor | None = None,
         shared: bool | None = None,
     ) -> TokenLogprobs:
         """Score responses given prompts, with gradient; see :func:`trainers.common.token_logprobs.response_logprobs`.
 
         Rows that share a prompt run it once. For an exact KL on a small vocabulary ask for ``full=True`` here and of a
-        :meth:`frozen_copy` under ``torch.no_grad()``, and hand both to ``exact_kl``: one extra forward pass.
+        :meth:`frozen_copy` under ``torch.no_grad()``, and hand both to :func:`trainers.common.losses.exact_kl`.
         """
         return response_logprobs(
-            self.backbone, prompt_ids, response_ids, temperature=temperature, full=full, hidden=hidden, shared=shared
+            self.backbone,
+            prompt_ids,
+            response_ids,
+            temperature=temperature,
+            full=full,
+            hidden=hidden,
+            candidates=candidates,
+            shared=shared,
         )
 
     def frozen_copy(self) -> Policy:

@@ -38,6 +38,7 @@ class Replay:
         self._sent: dict[int, tuple[int, str]] = {}
         self._live_tickets: dict[int, int] = {}
         self._cancelled: set[int] = set()
+        self._stamps: dict[int, dict[str, float]] = {}
         self._next = 0
         self._handed_over = False
 
@@ -88,6 +89,10 @@ class Replay:
         elif hasattr(self._live, "cancel"):
             self._live.cancel(next(theirs for theirs, mine in self._live_tickets.items() if mine == ticket))
 
+    def stamps(self, ticket: int) -> dict[str, float]:
+        """When a recorded step was queued, generated, started and ended; asked once, empty for a live one."""
+        return self._stamps.pop(ticket, {})
+
     def close(self) -> None:
         """Close the live executor."""
         self._live.close()
@@ -100,6 +105,8 @@ class Replay:
         _, action = self._sent.pop(ticket)
         if action != record["response"]:
             raise Diverged(f"The response of ticket {record['ticket']} differs from the recorded one.")
+        names = ("queued", "generated", "started", "ended")
+        self._stamps[ticket] = {name: float(record[name]) for name in names if name in record}
         return StepResult(
             ticket,
             env_index,

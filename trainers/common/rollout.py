@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from mle_gym.pool import StepResult
+from trainers.common.action import Action
+from trainers.common.candidates import Candidates
 from trainers.common.config import GenerationConfig
 from trainers.common.executor import Executor
 from trainers.common.generator import Generator
@@ -155,6 +157,17 @@ class Rollout:
         self.received += 1
         return samples
 
+    def waits_for(self) -> str:
+        """What is in flight, in words."""
+        oldest = min(self._flights.values(), key=lambda flight: flight.generated, default=None)
+        if oldest is None:
+            return "nothing is in flight"
+        sent = self._clock() - oldest.generated
+        return (
+            f"{self.in_flight} executions are in flight and none ends; the oldest, ticket {oldest.ticket} of "
+            f"{self.tasks[oldest.env_index]}, was sent {sent:.0f} s ago"
+        )
+
     def pop(self, tickets: Sequence[int]) -> list[Sample]:
         """Take finished samples out."""
         return [self.finished.pop(ticket) for ticket in tickets]
@@ -204,7 +217,8 @@ class Rollout:
 
     def _send(self, flight: _Flight) -> None:
         self._flights[flight.ticket] = flight
-        self._tickets[self.executor.send(flight.env_index, flight.generation.text)] = flight.ticket
+        action = Action(flight.generation.text, flight.ticket, queued=flight.queued, generated=flight.generated)
+        self._tickets[self.executor.send(flight.env_index, action)] = flight.ticket
 
     def _sample(self, flight: _Flight, result: StepResult, now: float, since: float) -> Sample:
         info = plain(dict(result.info))
@@ -212,11 +226,19 @@ class Rollout:
         # A pool stamps the end itself, because the trainer may look late.
         ended = now if math.isnan(result.ended) else max(flight.generated, result.ended + since)
         started = max(flight.generated, ended - float(info.get("grade_time") or 0.0) - duration)
+        origin = info.get("execution") or {}
         task = self.tasks[flight.env_index]
         group = zlib.crc32(flight.generation.prompt.encode("utf-8", errors="replace"))
         if (task, group) not in self._known:
             self._known.add((task, group))
             self._prompts.append([{"task": task, "group": group, "prompt": flight.generation.prompt}])
+        stamps = {"queued": flight.queued, "generated": flight.generated, "started": started, "ended": ended}
+        if origin.get("attached"):
+            # All of it was before a restart, in an earlier process of this run.
+            stamps = {name: float(origin[name]) for name in stamps}
+        # A repeated completion keeps its stamps: what is computed from them repeats itself, too.
+        if hasattr(self.executor, "stamps"):
+            stamps |= self.executor.stamps(result.ticket)
         return Sample(
             ticket=flight.ticket,
             generation=flight.generation,
@@ -226,11 +248,9 @@ class Rollout:
             reward_valid=bool(info.get("reward_valid", True)),
             duration=duration,
             outcome=str(info.get("outcome", "")),
-            queued=flight.queued,
-            generated=flight.generated,
-            started=started,
-            ended=ended,
+            **stamps,
             info=info,
+            cached=bool(origin.get("cached")),
         )
 
     def _record(self, sample: Sample, flight: _Flight, result: StepResult, size: int) -> dict[str, Any]:
@@ -243,6 +263,7 @@ class Rollout:
             "reward_valid": sample.reward_valid,
             "duration": sample.duration,
             "outcome": sample.outcome,
+            "cached": sample.cached,
             "queued": sample.queued,
             "generated": sample.generated,
             "started": sample.started,
@@ -262,4 +283,6 @@ class Rollout:
 
 def _generation(values: Mapping[str, Any]) -> Generation:
     lists = ("prompt_ids", "response_ids", "logprobs", "versions")
-    return Generation(**{**values, **{name: tuple(values[name]) for name in lists}})
+    candidates = values.get("candidates")
+    made = None if candidates is None else Candidates(**candidates)
+    return Generation(**{**values, **{name: tuple(values[name]) for name in lists}, "candidates": made})

@@ -12,11 +12,14 @@ from typing import IO, Any
 
 from trainers.common.checkpoint import Checkpoints
 from trainers.common.config import ConfigError, TrainConfig, load_config
+from trainers.common.execution_log import ExecutionLog, ExecutionLogUnusable
 from trainers.common.jsonlines import JsonLines, write_json
 from trainers.common.replay import group_by_recv
 from trainers.common.sample import Sample
 
 __all__ = ["RunFolder"]
+
+EXECUTIONS = "executions.sqlite"
 
 
 class RunFolder:
@@ -27,6 +30,8 @@ class RunFolder:
       with the program. It only grows; a resumed run repeats what is recorded after its checkpoint.
     - ``prompts.jsonl``: each prompt once, by ``task`` and ``group``.
     - ``metrics.jsonl``: one line per update.
+    - ``executions.sqlite``: every execution, written the moment it ends (:mod:`trainers.common.execution_log`).
+    - ``submissions/``: those of executions that were not received yet.
     - ``tensorboard/``: the numbers of ``metrics.jsonl``.
     - ``audit.json``: launched and trained shares by duration decile and by policy version.
     - ``best/``: program and submission of the best valid sample of each task.
@@ -44,13 +49,16 @@ class RunFolder:
         self.prompts = JsonLines(path / "prompts.jsonl")
         self.metrics = JsonLines(path / "metrics.jsonl")
         self.checkpoints = Checkpoints(path / "checkpoints")
+        self.executions: ExecutionLog | None = None
+        """None until ``open_executions``."""
         self._writer: Any = None
 
     @staticmethod
     def check_new(path: Path) -> None:
         """Raise ``ConfigError`` where a new run cannot go; a run that never finished a program may be overwritten."""
         samples = path / "samples.jsonl"
-        if (path / "config.toml").is_file() and not (samples.is_file() and samples.stat().st_size):
+        begun = (samples.is_file() and samples.stat().st_size) or _has_executions(path / EXECUTIONS)
+        if (path / "config.toml").is_file() and not begun:
             return
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"{path} is not empty; choose another --run, or continue it with --resume {path}.")
@@ -79,6 +87,17 @@ class RunFolder:
         if not (path / "config.toml").is_file():
             raise ConfigError(f"{path} is not a run folder: it has no config.toml.")
         return cls(path), load_config(path / "config.toml")
+
+    def open_executions(self) -> ExecutionLog:
+        """Open the log of executions, which ``close`` closes.
+
+        Raises:
+            ExecutionLogUnusable: It is damaged or of another version.
+        """
+        if self.executions is None:
+            origins = (record["info"].get("execution") or {} for record in self.samples.read())
+            self.executions = ExecutionLog(self.path / EXECUTIONS, max((o.get("id", 0) for o in origins), default=0))
+        return self.executions
 
     def recorded_groups(self, after: int) -> list[list[Mapping[str, Any]]]:
         """Completions on record from group ``after`` on; a group that a kill has torn is cut from the record."""
@@ -116,6 +135,10 @@ class RunFolder:
                 for name, number in value.items():
                     if isinstance(number, int | float):
                         self._writer.add_scalar(f"{key}/{name}", number, int(metrics["update"]))
+                    elif isinstance(number, list):
+                        # By decile of duration, the fastest first.
+                        for rank, each in enumerate(number):
+                            self._writer.add_scalar(f"{key}_{name}/{rank:02}", each, int(metrics["update"]))
         self._writer.flush()
 
     def keep_best(self, sample: Sample) -> None:
@@ -127,8 +150,10 @@ class RunFolder:
             (folder / name).unlink(missing_ok=True)
         program, submission = str(sample.info.get("program", "")), str(sample.info.get("submission_path", ""))
         (folder / "program.py").write_text(program, encoding="utf-8", errors="replace")
-        if submission and Path(submission).is_file():
-            shutil.copyfile(submission, folder / "submission.csv")
+        # The environment's copy ended with its process where a kill came between the sample's record and this.
+        own, kept = Path(submission), self.path / "submissions" / f"{sample.ticket}.csv"
+        if submission and (own.is_file() or kept.is_file()):
+            shutil.copyfile(own if own.is_file() else kept, folder / "submission.csv")
         write_json(
             folder / "sample.json",
             {
@@ -158,6 +183,8 @@ class RunFolder:
 
     def sync(self) -> None:
         """Force the records to the disk."""
+        if self.executions is not None:
+            self.executions.sync()
         for file in (self.samples, self.prompts, self.metrics):
             file.sync()
 
@@ -165,6 +192,8 @@ class RunFolder:
         """Close every file; idempotent."""
         for file in (self.samples, self.prompts, self.metrics):
             file.close()
+        if self.executions is not None:
+            self.executions.close()
         if self._writer is not None:
             self._writer.close()
         self._lock.close()
@@ -178,3 +207,14 @@ class RunFolder:
             raise ConfigError(f"Another process is writing the run {self.path}.") from None
         print(os.getpid(), file=lock, flush=True)
         return lock
+
+
+def _has_executions(path: Path) -> bool:
+    """Tell whether a log has anything in it; one that cannot be read may."""
+    if not path.is_file():
+        return False
+    try:
+        with ExecutionLog(path) as log:
+            return len(log) > 0
+    except ExecutionLogUnusable:
+        return True

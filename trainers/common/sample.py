@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trainers.common.candidates import Candidates
+
 __all__ = ["Generation", "Sample"]
 
 
@@ -25,6 +27,8 @@ class Generation:
     temperature: float
     finished: bool
     """False when the response was cut at the token limit."""
+    candidates: Candidates | None = None
+    """What else could have been drawn; None where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Sample:
     ended: float
     info: Mapping[str, object] = field(default_factory=dict)
     """The step's ``info``, JSON-able."""
+    cached: bool = False
+    """Answered from the log of executions: the same program had run before, and took ``duration`` then."""
 
     @property
     def version(self) -> int:

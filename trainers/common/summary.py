@@ -63,7 +63,10 @@ def _task(task: str, records: Sequence[Mapping[str, Any]], folder: RunFolder, ju
     first, last = _first_and_last(own)
     best = folder.best(task)
     submission = folder.best_folder(task) / "submission.csv"
+    info = own[0]["info"] if own else {}
     return {
+        "data": str(info.get("data", "")),
+        "reward_split": str(info.get("reward_split", "")),
         "valid_share_first": _valid_share(first, judge),
         "valid_share_last": _valid_share(last, judge),
         "mean_reward_first": _mean_reward(first),

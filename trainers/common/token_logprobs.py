@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from trainers.common.backbone import Backbone
 from trainers.common.kv_cache import share
 
-__all__ = ["TokenLogprobs", "exact_kl", "response_logprobs"]
+__all__ = ["TokenLogprobs", "response_logprobs"]
 
 _CHUNK = 2**24
 """Logits alive at once where only some of their statistics are wanted (64 MiB in float32)."""
@@ -33,20 +33,8 @@ class TokenLogprobs:
     """Log-probabilities of the whole vocabulary, float32 [B, T, V], when asked for."""
     hidden: Tensor | None = None
     """Last hidden state each token was predicted from [B, T, H], when asked for (input of a value head)."""
-
-
-def exact_kl(policy: TokenLogprobs, reference: TokenLogprobs) -> Tensor:
-    """Return KL(policy || reference) at each response token, summed over the vocabulary: float32 [B, T], 0 on padding.
-
-    Differentiable in both. The reference costs one forward pass, usually without gradient.
-
-    Raises:
-        ValueError: One side was computed without ``full=True``.
-    """
-    if policy.full is None or reference.full is None:
-        raise ValueError("exact_kl needs the whole distributions: call token_logprobs with full=True on both sides.")
-    kl = (policy.full.exp() * (policy.full - reference.full)).sum(-1)
-    return kl.masked_fill(~policy.mask, 0.0)
+    candidates: Tensor | None = None
+    """Log-probabilities of the candidates that were asked for, float32 [B, T, K]; 0 where ``mask`` is False."""
 
 
 def response_logprobs(
@@ -57,6 +45,7 @@ def response_logprobs(
     temperature: float = 1.0,
     full: bool = False,
     hidden: bool = False,
+    candidates: Tensor | None = None,
     shared: bool | None = None,
 ) -> TokenLogprobs:
     """Score responses given prompts.
@@ -71,11 +60,11 @@ def response_logprobs(
         temperature: Logits are divided by it, as they were in sampling.
         full: Return the log-probabilities of the whole vocabulary too.
         hidden: Return the hidden states too.
+        candidates: Token ids [B, T, K] whose log-probabilities are wanted too.
         shared: True or False forces the shared-prompt way on or off; None uses it where it applies.
 
     Raises:
-        ValueError: The two lists differ in length, a prompt is empty, the temperature is not positive, or ``hidden``
-            is asked of a model whose head is not separable.
+        ValueError: The two lists differ in length, a prompt is empty, or the temperature is not positive.
     """
     if len(prompt_ids) != len(response_ids) or not prompt_ids:
         raise ValueError(f"Got {len(prompt_ids)} prompts and {len(response_ids)} responses; give one of each per row.")
@@ -83,8 +72,6 @@ def response_logprobs(
         raise ValueError("A prompt has no tokens; the first response token needs something to be predicted from.")
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive (greedy responses are scored at 1.0).")
-    if hidden and not backbone.split:
-        raise ValueError("hidden=True needs a model whose logits are head(hidden); this one post-processes them.")
     device = next(backbone.model.parameters()).device
     lengths = torch.tensor([len(r) for r in response_ids], device=device)
     longest = max(len(r) for r in response_ids)
@@ -95,18 +82,23 @@ def response_logprobs(
     ids = torch.zeros(len(response_ids), longest, dtype=torch.long, device=device)
     ids[mask] = torch.tensor([t for r in response_ids for t in r], dtype=torch.long, device=device)
 
-    features = _features(backbone, prompt_ids, response_ids, longest, device, shared)
-    picked, entropy, whole = _statistics(backbone, features[mask], ids[mask], temperature, full)
+    features = _features(backbone, prompt_ids, response_ids, longest, device, shared, hidden)
+    others = None if candidates is None else candidates[mask]
+    picked, entropy, whole, other = _statistics(backbone, features[mask], ids[mask], temperature, full, others)
     zeros = torch.zeros(mask.shape, dtype=torch.float32, device=device)
-    spread = None
-    if whole is not None:
-        spread = torch.zeros(*mask.shape, whole.shape[-1], device=device).masked_scatter(mask[..., None], whole)
+
+    def spread(packed: Tensor | None) -> Tensor | None:
+        if packed is None:
+            return None
+        return torch.zeros(*mask.shape, packed.shape[-1], device=device).masked_scatter(mask[..., None], packed)
+
     return TokenLogprobs(
         logprobs=zeros.masked_scatter(mask, picked),
         entropy=zeros.masked_scatter(mask, entropy),
         mask=mask,
-        full=spread,
-        hidden=features if hidden else None,
+        full=spread(whole),
+        hidden=backbone.hidden(features) if hidden else None,
+        candidates=spread(other),
     )
 
 
@@ -117,6 +109,7 @@ def _features(
     longest: int,
     device: torch.device,
     shared: bool | None,
+    hidden: bool,
 ) -> Tensor:
     """Return the features that predict each response token, [B, T, F], in the order of the rows."""
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -130,7 +123,7 @@ def _features(
     for prompt, rows in groups.items():
         part = None
         if may_share and (len(rows) > 1 or shared):
-            part = _shared(backbone, prompt, [response_ids[row] for row in rows], device)
+            part = _shared(backbone, prompt, [response_ids[row] for row in rows], device, hidden)
         if part is None:
             if shared:
                 raise ValueError("This model's cache cannot be shared between rows; leave shared at None.")
@@ -140,7 +133,7 @@ def _features(
         order.extend(rows)
     if alone:
         prompts, responses = [prompt_ids[row] for row in alone], [response_ids[row] for row in alone]
-        parts.append(_pad(_plain(backbone, prompts, responses, device), longest))
+        parts.append(_pad(_plain(backbone, prompts, responses, device, hidden), longest))
         order.extend(alone)
     features = parts[0] if len(parts) == 1 else torch.cat(parts)
     if order == list(range(len(order))):
@@ -169,26 +162,30 @@ def _right_padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor
 
 
 def _shared(
-    backbone: Backbone, prompt: Sequence[int], responses: Sequence[Sequence[int]], device: torch.device
+    backbone: Backbone, prompt: Sequence[int], responses: Sequence[Sequence[int]], device: torch.device, hidden: bool
 ) -> Tensor | None:
     """Run the prompt once and the responses on its expanded cache; None where the cache cannot be shared."""
-    head, cache = backbone.features(torch.tensor([prompt], device=device), use_cache=True)
+    head, cache = backbone.features(torch.tensor([prompt], device=device), use_cache=True, hidden=hidden)
     if not share(cache, len(responses)):
         return None
     first = head[:, -1:].expand(len(responses), -1, -1)
     inputs = _right_padded(responses, device)[:, :-1]
     if inputs.shape[1] == 0:
         return first
-    rest, _ = backbone.features(inputs, cache=cache)
+    rest, _ = backbone.features(inputs, cache=cache, hidden=hidden)
     return torch.cat([first, rest], dim=1)
 
 
 def _plain(
-    backbone: Backbone, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], device: torch.device
+    backbone: Backbone,
+    prompts: Sequence[Sequence[int]],
+    responses: Sequence[Sequence[int]],
+    device: torch.device,
+    hidden: bool,
 ) -> Tensor:
     """Run prompt and response of every row in one pass."""
     inputs = _right_padded([[*p, *r[:-1]] for p, r in zip(prompts, responses, strict=True)], device)
-    features, _ = backbone.features(inputs)
+    features, _ = backbone.features(inputs, hidden=hidden)
     longest = max(len(r) for r in responses)
     starts = torch.tensor([len(p) - 1 for p in prompts], device=device)
     # Positions past a short row's end are padding of the response and masked by the caller.
@@ -197,24 +194,28 @@ def _plain(
 
 
 def _statistics(
-    backbone: Backbone, features: Tensor, ids: Tensor, temperature: float, full: bool
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return log-probability and entropy [N], and the distributions [N, V] if ``full``, of N packed positions."""
+    backbone: Backbone, features: Tensor, ids: Tensor, temperature: float, full: bool, others: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Log-probability and entropy [N], distributions [N, V] if ``full``, those of ``others`` [N, K], of N positions."""
 
-    def score(part: Tensor, part_ids: Tensor) -> tuple[Tensor, ...]:
+    def score(part: Tensor, part_ids: Tensor, part_others: Tensor | None) -> tuple[Tensor | None, ...]:
         whole = torch.log_softmax(backbone.logits(part) / temperature, dim=-1)
         picked = whole.gather(-1, part_ids[:, None]).squeeze(-1)
         entropy = -(whole.exp() * whole).sum(-1)
-        return (picked, entropy, whole) if full else (picked, entropy)
+        return picked, entropy, whole if full else None, None if part_others is None else whole.gather(-1, part_others)
 
     vocabulary = int(getattr(backbone.model.config, "vocab_size", features.shape[-1]))  # type: ignore[arg-type,union-attr]
     rows = max(1, _CHUNK // vocabulary)
     if full or len(ids) <= rows:
-        result = score(features, ids)
-        return result[0], result[1], result[2] if full else None
+        picked, entropy, whole, other = score(features, ids, others)
+        assert picked is not None
+        assert entropy is not None
+        return picked, entropy, whole, other
     # Recomputed in backward, so that no chunk's logits outlive it: B x T x V floats do not fit for real vocabularies.
+    cuts = [slice(at, at + rows) for at in range(0, len(ids), rows)]
     parts: list[Any] = [
-        checkpoint(score, features[at : at + rows], ids[at : at + rows], use_reentrant=False)
-        for at in range(0, len(ids), rows)
+        checkpoint(score, features[cut], ids[cut], None if others is None else others[cut], use_reentrant=False)
+        for cut in cuts
     ]
-    return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]), None
+    joined = [torch.cat([part[column] for part in parts]) for column in ((0, 1) if others is None else (0, 1, 3))]
+    return joined[0], joined[1], None, None if others is None else joined[2]

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from trainers.common.backbone import Backbone
+from trainers.common.candidates import Candidates
+from trainers.common.config import GenerationConfig
 from trainers.common.kv_cache import DecodingCache
 from trainers.common.policy import Policy
 from trainers.common.sample import Generation
 
-__all__ = ["TransformersGenerator"]
+__all__ = ["TransformersGenerator", "truncate"]
 
 
 @dataclass
@@ -26,6 +28,7 @@ class _Row:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finished: bool = False
+    candidates: Candidates | None = None
 
 
 class TransformersGenerator:
@@ -38,15 +41,29 @@ class TransformersGenerator:
     Args:
         policy: Where the weights come from, at construction and at each :meth:`sync`.
         batch_size: Most rows decoded together; more prompts are worked off in turn.
+        record: Candidates recorded with each token, the likeliest first; 0 records none, -1 the whole vocabulary.
+        top_k: Draw from the most likely tokens only; 0 draws from all.
+        top_p: Then draw from the smallest set of these that holds this share of their probability.
+        share: Use the policy's weights themselves instead of a copy; only for a policy that never changes.
     """
 
-    def __init__(self, policy: Policy, *, batch_size: int = 128) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        batch_size: int = 128,
+        record: int = 0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        share: bool = False,
+    ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1.")
         self.policy = policy
         self.batch_size = batch_size
+        self.sampling = GenerationConfig(record=record, top_k=top_k, top_p=top_p)
         self.version = 0
-        self._model: Any = copy.deepcopy(policy.model).requires_grad_(False).eval()
+        self._model: Any = (policy.model if share else copy.deepcopy(policy.model)).requires_grad_(False).eval()
         self._backbone = Backbone(self._model)
         self._busy = threading.Lock()
         self._handover = threading.Lock()
@@ -108,6 +125,7 @@ class TransformersGenerator:
                 versions=(version,) * len(row.ids),
                 temperature=temperature,
                 finished=row.finished,
+                candidates=row.candidates,
             )
             for text, row in zip(prompts, rows, strict=True)
         ]
@@ -132,8 +150,14 @@ class TransformersGenerator:
         uniform = uniform.to(device)
         rows = [_Row() for _ in prompts]
         slots = list(range(len(prompts)))
+        record = _Record(self.sampling, len(prompts), limit, logits) if self.sampling.record else None
         for step in range(limit):
-            tokens, logprobs = _sample(logits, uniform[:, step], temperature)
+            whole = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
+            if self.sampling.truncated:
+                whole = truncate(whole, self.sampling.top_k, self.sampling.top_p)
+            if record is not None:
+                record.write(slots, step, whole)
+            tokens, logprobs = _sample(whole, uniform[:, step], greedy=temperature == 0)
             picked, scores = tokens.tolist(), logprobs.tolist()
             kept: list[int] = []
             for slot, row_index in enumerate(slots):
@@ -160,6 +184,9 @@ class TransformersGenerator:
                 tokens[:, None], cache=cache.inner, attention_mask=mask, position_ids=positions
             )
             logits = self._backbone.logits(features[:, -1])
+        if record is not None:
+            for place_in_batch, row in enumerate(rows):
+                row.candidates = record.read(place_in_batch, len(row.ids))
         return rows
 
     def _prefill(self, prompts: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Any, Tensor | None]:
@@ -179,18 +206,67 @@ class TransformersGenerator:
         return self._backbone.logits(features[:, -1]), cache, mask
 
 
-def _sample(logits: Tensor, uniform: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Draw a token per row from float32 ``logits`` [N, V] by inverting the distribution at ``uniform`` [N].
+class _Record:
+    """The candidates of a batch in decoding: one buffer, written in place at every step."""
+
+    def __init__(self, sampling: GenerationConfig, rows: int, limit: int, logits: Tensor) -> None:
+        vocabulary = logits.shape[-1]
+        self.truncated = sampling.truncated
+        self.width = vocabulary if sampling.record == -1 else min(sampling.record, vocabulary)
+        self.logprobs = torch.empty(rows, limit, self.width, device=logits.device)
+        self.ids = None
+        if sampling.record != -1:
+            self.ids = torch.empty(rows, limit, self.width, dtype=torch.int32, device=logits.device)
+
+    def write(self, rows: list[int], step: int, whole: Tensor) -> None:
+        """Keep the candidates of one step; ``whole`` [N, V] are the log-probabilities of the given rows."""
+        place = torch.tensor(rows, device=whole.device)
+        if self.ids is None:
+            self.logprobs[place, step] = whole
+            return
+        top = whole.topk(self.width, dim=-1)
+        self.logprobs[place, step] = top.values
+        self.ids[place, step] = top.indices.int()
+
+    def read(self, row: int, length: int) -> Candidates:
+        """Return one row's candidates, on the CPU."""
+        ids = None if self.ids is None else self.ids[row, :length].cpu().clone()
+        return Candidates(ids, self.logprobs[row, :length].cpu().clone(), self.truncated)
+
+
+def truncate(logprobs: Tensor, top_k: int, top_p: float) -> Tensor:
+    """Renormalise over the ``top_k`` likeliest tokens (0: all), then over the least of them that hold ``top_p``.
+
+    Args:
+        logprobs: [N, V].
+        top_k: Tokens kept at most.
+        top_p: Probability kept at least.
 
     Returns:
-        Token ids [N] and their log-probabilities [N] under the distribution drawn from (greedy: at temperature 1).
+        [N, V] log-probabilities; minus infinity where nothing can be drawn.
     """
-    logprobs = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
-    if temperature == 0:
+    ranked, order = logprobs.sort(dim=-1, descending=True, stable=True)
+    if top_k:
+        ranked[:, top_k:] = -torch.inf
+    ranked = ranked.log_softmax(-1)
+    if top_p < 1:
+        probabilities = ranked.double().exp()
+        # A token stays while those before it hold less than top_p, so the first one always does.
+        ranked = ranked.masked_fill(probabilities.cumsum(-1) - probabilities >= top_p, -torch.inf).log_softmax(-1)
+    return torch.empty_like(logprobs).scatter(-1, order, ranked)
+
+
+def _sample(logprobs: Tensor, uniform: Tensor, *, greedy: bool) -> tuple[Tensor, Tensor]:
+    """Draw a token per row from float32 ``logprobs`` [N, V] by inverting the distribution at ``uniform`` [N].
+
+    Returns:
+        Token ids [N] and their log-probabilities [N].
+    """
+    if greedy:
         tokens = logprobs.argmax(-1)
     else:
         # float64: in float32 the tail of a large vocabulary's cumulative sum is lost.
         cumulative = logprobs.double().exp().cumsum(-1)
         target = uniform[:, None] * cumulative[:, -1:]
-        tokens = torch.searchsorted(cumulative, target, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
+        tokens = torch.searchsorted(cumulative, target, right=True).squeeze(-1).clamp(max=logprobs.shape[-1] - 1)
     return tokens, logprobs.gather(-1, tokens[:, None]).squeeze(-1)

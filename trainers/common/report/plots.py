@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter, StrMethodFormatter
+from matplotlib.ticker import AutoLocator, LogLocator, MaxNLocator, NullFormatter, PercentFormatter, StrMethodFormatter
 
 __all__ = ["MAX_SERIES", "bar_plot", "line_plot", "stacked_plot"]
 
@@ -37,6 +37,8 @@ def line_plot(
     ylabel: str,
     share: bool = False,
     log: bool = False,
+    bands: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    whole: bool = True,
 ) -> str:
     """Draw one line for each series.
 
@@ -48,10 +50,17 @@ def line_plot(
         ylabel: Label of the ordinate, with its unit.
         share: The values are shares in [0, 1].
         log: Logarithmic ordinate.
+        bands: Label -> lowest and highest value at each place, shaded behind the line; nan leaves a gap.
+        whole: The abscissa counts: its ticks are whole numbers.
     """
     figure, axes = _axes(xlabel, ylabel, share=share)
+    if not whole:
+        axes.xaxis.set_major_locator(AutoLocator())
     for rank, (label, values) in enumerate(series.items()):
         marker = "o" if len(x) < 3 else None
+        if bands and label in bands:
+            low, high = zip(*bands[label], strict=True)
+            axes.fill_between(x, low, high, facecolor=_SERIES[rank], alpha=0.15, linewidth=0)
         axes.plot(x, values, color=_SERIES[rank], linestyle=_STYLES[rank], linewidth=1.8, marker=marker, label=label)
     if log:
         axes.set_yscale("log")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from mle_gym.instrument.base import MILESTONES
@@ -13,49 +11,21 @@ from trainers.common.comparison import comparison
 from trainers.common.report.curves import Curves
 from trainers.common.report.data import RunData
 from trainers.common.report.format import as_float, is_number, nested, number, percent
+from trainers.common.report.parts import Figure, Section, Table
 from trainers.common.report.plots import bar_plot, line_plot, stacked_plot
+from trainers.common.report.selection import selection
 
-__all__ = ["Figure", "Section", "Table", "sections"]
+__all__ = ["sections"]
 
 _VERSION = "policy version (updates made when the program was written)"
 _TABLE_ROWS = 12
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns and rows of text; the first cell of a row names it."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its words and its numbers."""
-
-    title: str
-    svg: str
-    caption: str
-    table: Table | None = None
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading with what belongs under it."""
-
-    title: str
-    text: str = ""
-    figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
-    code: str = ""
 
 
 def sections(run: RunData, curves: Curves) -> list[Section]:
     """Return what a page says about a run, in reading order."""
     found = [_before_after(run), _best(run)]
     if curves.bins:
-        found += [_learning(run, curves), _outcomes(curves), _time(run, curves), _models(curves)]
+        found += [_learning(run, curves), _outcomes(curves), _time(curves), selection(run), _models(curves)]
     found.append(_configuration(run))
     return [section for section in found if section is not None]
 
@@ -159,8 +129,8 @@ def _outcomes(curves: Curves) -> Section | None:
     )
 
 
-def _time(run: RunData, curves: Curves) -> Section | None:
-    """Return durations, and whether slow programs are trained on as often as they are launched."""
+def _time(curves: Curves) -> Section | None:
+    """Return durations."""
     seconds = {"median": curves.duration(0.5), "90th percentile": curves.duration(0.9)}
     figures = []
     if any(value > 0 for value in seconds["median"]):
@@ -177,30 +147,6 @@ def _time(run: RunData, curves: Curves) -> Section | None:
                 ),
                 "Only programs that ran; waiting and set-up do not count.",
                 _curve_table("Seconds a program ran", curves.versions, seconds, number),
-            )
-        )
-    deciles = run.audit.get("deciles") or (run.metrics[-1].get("audit") if run.metrics else None) or {}
-    edges = deciles.get("edges") or []
-    if len(edges) == 11 and len(deciles.get("launched", [])) == len(deciles.get("trained", [])) == 10:
-        names = [f"{number(low)} to {number(high)} s" for low, high in pairwise(edges)]
-        shares = {"launched": deciles["launched"], "trained": deciles["trained"]}
-        figures.append(
-            Figure(
-                "Launched and trained, by duration",
-                bar_plot(
-                    [str(number) for number in range(1, 11)],
-                    shares,
-                    title="Share of launched and trained programs in each decile of duration",
-                    xlabel="decile of duration, fastest first",
-                    ylabel="share of programs",
-                ),
-                "Equal bars: training sees what the policy wrote. Shorter bars for trained on the right: slow programs "
-                "are starved.",
-                Table(
-                    "Share of launched and trained programs",
-                    ("duration", *shares),
-                    [(n, percent(a), percent(b)) for n, a, b in zip(names, *shares.values(), strict=True)],
-                ),
             )
         )
     return Section("Time", figures=figures) if figures else None

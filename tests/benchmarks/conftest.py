@@ -1,0 +1,3 @@
+from tests.trainers.conftest import bandit_config, tiny_folder
+
+__all__ = ["bandit_config", "tiny_folder"]

@@ -1,0 +1,3 @@
+from tests.trainers.conftest import tiny_folder
+
+__all__ = ["tiny_folder"]
