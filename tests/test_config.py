@@ -32,6 +32,7 @@ def test_defaults_are_jsonable() -> None:
         ({"cores": 1.5}, TypeError, "cores=1.5 has to be a whole number"),
         ({"cores": True}, TypeError, "cores=True"),
         ({"gpus": -2}, ValueError, "gpus=-2"),
+        ({"program_seed": -1}, ValueError, "program_seed=-1 is too small; give at least 0"),
         ({"max_steps": 0}, ValueError, "max_steps=0 is too small; give at least 1"),
         ({"token_budget": 10}, ValueError, "token_budget=10 is too small; give at least 64"),
         ({"token_budget": 10**6}, ValueError, "token_budget=1000000 is about 3000000 characters"),
