@@ -398,7 +398,8 @@ def test_it_learns(bandit_config: TrainConfig, name: str, lag: int) -> None:
     assert summary["mean_reward_first"] < -0.8
     assert summary["mean_reward_last"] > 0.8
     metrics = lines(Path(config.run) / "metrics.jsonl")
-    assert max(row["lag_max"] for row in metrics) == lag
+    # A program that lasts longer than others may be older than the look-ahead, never younger on the whole.
+    assert max(row["lag_max"] for row in metrics) >= lag
     if name == "critic":
         assert "explained_variance" in metrics[0]
 

@@ -97,7 +97,9 @@ def test_a_stuck_executor_ends_the_run_with_a_checkpoint(
     file = Path(config.run).parent / "config.toml"
     file.write_text(config.to_toml())
     assert cli.main(["train", "--config", str(file)]) == Stages.EXIT_CODE
-    warning, end = capfd.readouterr().err.strip().splitlines()
+    said = capfd.readouterr().err.strip().splitlines()
+    # On a busy machine another stage may be warned of as well.
+    warning, end = (line for line in said if "s in execution: " in line)
     waits = (
         "32 executions are in flight and none ends; the oldest, ticket 0 of tests.trainers.bandit:Bandit-v0, was sent"
     )
