@@ -21,6 +21,10 @@ SPLITS = ("public", "private", "all")
 RENDER_MODES = ("human", "ansi")
 
 
+MAX_TIME_LIMIT = 2_000_000
+"""Seconds; the kernel counts what it waits for in milliseconds of 31 bits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvConfig:
     """What ``gym.make`` takes, all of it JSON-able. The fields are explained in :class:`mle_gym.env.MLEEnv`.
@@ -86,6 +90,10 @@ class EnvConfig:
             _whole("program_seed", self.program_seed, 0)
         if self.time_limit is not None and not (_is_number(self.time_limit) and 0 < self.time_limit < float("inf")):
             raise ValueError(f"time_limit={self.time_limit!r} has to be a number of seconds above 0.")
+        if self.time_limit is not None and self.time_limit > MAX_TIME_LIMIT:
+            raise ValueError(
+                f"time_limit={self.time_limit!r} is too long; give at most {MAX_TIME_LIMIT:,} s (23 days)."
+            )
 
     def limits(self, task: Task) -> Limits:
         """Return what one program may use: these arguments, else the task's suggestions, else the defaults."""

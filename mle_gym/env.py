@@ -384,7 +384,8 @@ class MLEEnv(gym.Env[str, str]):
             self._folder = scratch_folder("submissions")
             # For environments that nobody closes.
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        artifacts = self._folder / f"{self._runs:06d}"
+        while (artifacts := self._folder / f"{self._runs:06d}").exists():
+            self._runs += 1  # a forked copy of this environment has the same folder
         artifacts.mkdir()
         shutil.rmtree(self._folder / f"{self._runs - KEPT_SUBMISSIONS:06d}", ignore_errors=True)
         self._runs += 1

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from mle_gym.info import empty_info
@@ -194,12 +195,17 @@ class EnvPool:
             timeout: Seconds; then whatever is there is returned, maybe nothing.
 
         Raises:
-            ValueError: Fewer than ``min_ready`` tickets are open, so they would never come.
+            ValueError: Fewer than ``min_ready`` tickets are open, so they would never come; or an argument is negative
+                or no number.
             SandboxUnavailable | TaskUnavailable: A step met an error that every later one would meet. Its ticket is
                 answered nonetheless, by the next ``recv``.
             RuntimeError: The pool is closed.
         """
-        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        if not (isinstance(min_ready, int | np.integer) and min_ready >= 0):
+            raise ValueError(f"min_ready={min_ready!r} has to be a whole number of at least 0.")
+        if timeout is not None and not (isinstance(timeout, int | float | np.number) and timeout >= 0):
+            raise ValueError(f"timeout={timeout!r} has to be a number of seconds of at least 0, or None.")
+        deadline = float("inf") if timeout is None else time.monotonic() + float(timeout)
         with self._changed:
             if min_ready > sum(self._busy):
                 raise ValueError(f"min_ready={min_ready}, but only {sum(self._busy)} tickets are open.")
@@ -212,7 +218,8 @@ class EnvPool:
                 if len(self._ready) >= min_ready or now >= deadline:
                     break
                 wake = min([deadline, *(job.overdue for job in self._jobs if job)])
-                self._changed.wait(None if wake == float("inf") else max(wake - now, 0.001))
+                # Longer waits than the platform can count are made in pieces.
+                self._changed.wait(None if wake == float("inf") else min(max(wake - now, 0.001), 1e6))
             results = list(self._ready)
             self._ready.clear()
             for result in results:

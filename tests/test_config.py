@@ -40,6 +40,7 @@ def test_defaults_are_jsonable() -> None:
         ({"time_limit": 0}, ValueError, "time_limit=0"),
         ({"time_limit": math.inf}, ValueError, "time_limit=inf"),
         ({"time_limit": "60"}, ValueError, "time_limit='60'"),
+        ({"time_limit": 3e6}, ValueError, "too long"),
         ({"allow_unsafe": 1}, TypeError, "allow_unsafe=1"),
         ({"require": "network"}, TypeError, "require='network' has to be a list"),
         ({"require": [1]}, TypeError, "has to be a list"),

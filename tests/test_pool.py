@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -83,6 +84,9 @@ def _gather(pool: EnvPool, count: int, seconds: float = 60.0) -> list[StepResult
 
 def test_first_ready_is_first_answered(pool_of: Build) -> None:
     pool = pool_of([REAL] * 3)
+    pool.reset(seed=0)
+    pool.send(0, answer(COPY))  # The first step of a process imports the metric and starts the sandbox.
+    _gather(pool, 1)
     starts = pool.reset(seed=0)
     assert [start.env_index for start in starts] == [0, 1, 2]
     assert all(start.ticket == -1 and start.obs == start.next_obs for start in starts)
@@ -127,6 +131,13 @@ def test_misuse_is_named(pool_of: Build) -> None:
         pool.reset()
     with pytest.raises(ValueError, match="min_ready=2, but only 1 tickets are open"):
         pool.recv(min_ready=2)
+    for wrong in (math.nan, -1, "1", None):
+        with pytest.raises(ValueError, match="whole number"):
+            pool.recv(min_ready=wrong)  # type: ignore[arg-type]
+    for wrong in (math.nan, -1.0, "1"):
+        with pytest.raises(ValueError, match="number of seconds"):
+            pool.recv(timeout=wrong)  # type: ignore[arg-type]
+    assert pool.recv(min_ready=0, timeout=1e12) == []
     with pytest.raises(IndexError, match="no environment 2; the pool has 2"):
         pool.send(2, "words")
     with pytest.raises(TypeError, match=r"Utf8\(262144, sampler='program'\) takes str"):
@@ -222,8 +233,8 @@ def test_a_step_that_raises_is_masked_and_its_environment_replaced(pool_of: Buil
 def test_a_killed_sandbox_is_masked_and_the_next_step_works(pool_of: Build) -> None:
     pool = pool_of([REAL])
     pool.reset(seed=0)
-    pool.send(0, "words")
-    pool.recv()
+    pool.send(0, answer(COPY))  # A sandbox that dies before its program has started is started again unseen.
+    _gather(pool, 1)
     before = descendants()
     pool.send(0, sleeper(30))
     deadline = time.monotonic() + 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ class Options:
 def main(argv: Sequence[str]) -> int:
     """Grade submissions."""
     options = parse(Options, argv, command="grade")
+    _known_folder(options)
     if options.jsonl is not None:
         return _many(options, options.jsonl)
     if options.id is None or options.submission is None:
@@ -87,8 +89,15 @@ def _one(options: Options, name: str, submission: Path) -> int:
     return 0
 
 
+def _known_folder(options: Options) -> None:
+    """Refuse a data folder that is not there: a typing error would be answered from stand-ins."""
+    if options.data_dir is not None and not options.data_dir.is_dir():
+        raise UserError(f"There is no folder {options.data_dir}.")
+
+
 def _many(options: Options, listed: Path) -> int:
     from mle_gym.grading.reports import read_submissions, report, summary, write_summary
+    from mle_gym.tasks.registry import get_task
     from mle_gym.tasks.task import TaskUnavailable
 
     if options.id is not None or options.answers is not None:
@@ -102,7 +111,15 @@ def _many(options: Options, listed: Path) -> int:
         raise UserError(f"{listed} cannot be read: {error}.") from error
     except (KeyError, ValueError, TaskUnavailable) as error:
         raise UserError(str(error.args[0])) from error
-    path = write_summary(reports, options.output)
+    if options.output.exists() and not options.output.is_dir():
+        raise UserError(f"--output {options.output} is not a folder.")
+    try:
+        path = write_summary(reports, options.output)
+    except OSError as error:
+        raise UserError(f"No report can be written to {options.output}: {error.strerror}.") from error
+    for name in sorted({entry.competition_id for entry in entries}):
+        if note := get_task(name).load(data_dir=options.data_dir).note:
+            print(f"warning: {name}: {note}", file=sys.stderr)
     if options.json:
         write_json(summary(reports))
         return 0

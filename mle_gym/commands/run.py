@@ -69,6 +69,10 @@ def main(argv: Sequence[str]) -> int:
     options = parse(Options, argv, command="run")
     env_id = resolve_id(options.id)
     action = _read_action(options.program)
+    if options.seed < 0:
+        raise UserError(f"--seed {options.seed} is negative; give 0 or more.")
+    if (goal := options.submission) is not None and (goal.is_dir() or not goal.parent.is_dir()):
+        raise UserError(f"--submission {goal} is a folder or lies in none; give the path of a file.")
     keywords = ("reward", "instrumenter", "sandbox", "time_limit", "memory_mb", "cores", "allow_unsafe")
     arguments = {name: getattr(options, name) for name in (*keywords, "data", "size", "data_dir")}
     if options.reward_split is not None:
@@ -109,7 +113,9 @@ def _read_action(program: str) -> str:
         return _fence(sys.stdin.read())
     path = Path(program)
     try:
-        text = path.read_text(encoding="utf-8")
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a regular file; give a Python program, or - for standard input.")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UserError(f"There is no file {path}; give a Python program, or - for standard input.") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mle_gym.tasks.registry import get_task
+from mle_gym.tasks.task import TaskUnavailable
 from tests.tasks.mlebench.conftest import prepare_cases  # noqa: F401  (a fixture)
 
 from .conftest import Cli
@@ -104,3 +105,38 @@ def test_prepare_then_grade_a_list(cli: Cli, prepare_cases: Path, tmp_path: Path
     assert "total valid submissions: 1" in result.stdout
     (written,) = (tmp_path / "reports").glob("*_grading_report.json")
     assert [entry["score"] for entry in json.loads(written.read_text())["competition_reports"]] == [0.5, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "credit-default", __file__, "--seed", "-1"], "--seed -1 is negative"),
+        (["run", "credit-default", __file__, "--submission", "/no/where/x.csv"], "lies in none"),
+        (["run", "credit-default", "/dev/zero"], "not a regular file"),
+        (["run", "credit-default", __file__, "--time-limit", "3e6"], "too long"),
+        (["grade", NAME, __file__, "--data-dir", "no/where"], "There is no folder no/where"),
+        (["report", "no/where", "--output", "/tmp"], "is a folder"),
+        (["sft", "--updates", "-1"], "--updates -1 is too small"),
+        (["sft", "--learning-rate", "nan"], "has to be a number above 0"),
+        (["sft", "--out", __file__], "cannot be made a folder"),
+    ],
+)
+def test_more_mistakes_are_one_sentence(cli: Cli, arguments: list[str], sentence: str) -> None:
+    result = cli(*arguments)
+    assert (result.returncode, sentence in result.stderr, "Traceback" in result.stderr) == (2, True, False), result
+
+
+def test_half_prepared_data_are_not_replaced_by_stand_ins(tmp_path: Path) -> None:
+    (tmp_path / NAME / "prepared" / "public").mkdir(parents=True)
+    with pytest.raises(TaskUnavailable, match="lacks public or private"):
+        get_task(NAME).load(data_dir=tmp_path)
+
+
+def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TaskUnavailable, match="set MLE_GYM_DATA to a writable folder"):
+        get_task(NAME).load(data_dir=tmp_path / "file")
+    (tmp_path / "stand-in").mkdir()
+    (tmp_path / "stand-in" / "salt").write_bytes(b"\xff\xe8")
+    with pytest.raises(TaskUnavailable, match="salt is damaged"):
+        get_task(NAME).load(data_dir=tmp_path)

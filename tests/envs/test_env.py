@@ -372,3 +372,14 @@ def test_more_cores_than_there_are_is_one_sentence(make: Make) -> None:
     total = len(os.sched_getaffinity(0))
     with pytest.raises(ValueError, match=f"may run on {total}; pass cores={total} or fewer"):
         make(cores=total + 1).reset(seed=0)
+
+
+def test_a_forked_copy_does_not_take_the_place_of_a_step(make: Make) -> None:
+    env = make()
+    env.reset(seed=0)
+    env.step(answer(COPY))
+    folder = env._folder  # type: ignore[attr-defined]
+    (folder / "000001").mkdir()  # what a forked copy of the environment leaves
+    env.reset(seed=0)
+    assert env.step(answer(COPY))[4]["outcome"] == "scored"
+    env.close()

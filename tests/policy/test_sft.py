@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mle_gym.commands.base import UserError
@@ -43,6 +43,8 @@ def small(few: list[Demonstration], prompts: dict[tuple[str, int], str]) -> Poli
 @given(text=st.text())
 def test_any_text_survives_the_shipped_tokenizer(text: str) -> None:
     policy = _shipped()
+    # Text that spells a special token is that token: no policy writes one and goes on.
+    assume(not any(token in text for token in policy.tokenizer.all_special_tokens))
     assert policy.decode(policy.encode_response(text)) == text
 
 

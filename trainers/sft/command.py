@@ -24,6 +24,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str]) -> int:
     """Warm-start a policy on executed demonstrations."""
     config = parse(SftConfig, argv, command="sft")
+    _check(config)
     torch.set_num_threads(config.threads)
     path = config.demonstrations
     if config.collect:
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         demos.save(demos.collect(counts, seed=config.seed), path)
     try:
         demonstrations = demos.load(path)
-    except (FileNotFoundError, ValueError) as error:
+    except (OSError, EOFError, ValueError) as error:
         raise UserError(str(error)) from error
     prompts = prompts_of(demonstrations, config.token_budgets)
     if config.policy == "new":
@@ -73,6 +74,25 @@ def main(argv: Sequence[str]) -> int:
             )
             print(result, flush=True)
     return 0
+
+
+def _check(config: SftConfig) -> None:
+    """Refuse what cannot work before any time is spent.
+
+    Raises:
+        UserError: A number is out of its range, or the folder cannot be written.
+    """
+    for name in ("updates", "group", "batch_size", "threads"):
+        if hasattr(config, name) and getattr(config, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)} is too small; give at least 1.")
+    if not config.token_budgets or min(config.token_budgets) < 1:
+        raise UserError("--token-budgets needs at least one number, each above 0.")
+    if not 0 < config.learning_rate < float("inf"):
+        raise UserError(f"--learning-rate {config.learning_rate} has to be a number above 0.")
+    try:
+        config.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {config.out} cannot be made a folder: {error.strerror}.") from error
 
 
 def _write_record(config: SftConfig, losses: Sequence[float], seconds: float) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from mle_gym.tasks.mlebench.catalogue import Facts
 from mle_gym.tasks.mlebench.competition import Size, competition_module
 from mle_gym.tasks.store import cached_folder, data_root
+from mle_gym.tasks.task import TaskUnavailable
 
 __all__ = ["stand_in_folder"]
 
@@ -37,6 +38,8 @@ def _code_digest(module: str) -> str:
 def _salt(root: Path) -> str:
     """A secret of this data folder, so that no program can invent the answers a second time."""
     path = root / "stand-in" / _SALT
+    if path.is_file():
+        return _read_salt(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         fd, temporary = tempfile.mkstemp(dir=path.parent)
@@ -46,7 +49,14 @@ def _salt(root: Path) -> str:
             os.link(temporary, path)  # fails where the file exists, and is never seen half-written
         finally:
             os.unlink(temporary)
-    return path.read_text(encoding="ascii")
+    return _read_salt(path)
+
+
+def _read_salt(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise TaskUnavailable(f"{path} is damaged; delete it, and stand-in data are made anew.") from None
 
 
 def stand_in_folder(name: str, facts: Facts, size: Size, data_dir: Path | None = None) -> Path:
@@ -62,7 +72,12 @@ def stand_in_folder(name: str, facts: Facts, size: Size, data_dir: Path | None =
         TaskUnavailable: The data folder cannot be written.
     """
     root = data_root(data_dir)
-    salt = _salt(root)
+    try:
+        salt = _salt(root)
+    except OSError as error:
+        raise TaskUnavailable(
+            f"Data cannot be prepared in {root} ({error.strerror or error}); set MLE_GYM_DATA to a writable folder."
+        ) from error
     key = f"{name}/{size}/{_code_digest(facts.module)}/{salt}"
     place = root / "stand-in" / name / f"{size}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 

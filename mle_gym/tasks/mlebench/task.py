@@ -65,6 +65,12 @@ class CompetitionTask(Task):
         if size is not None and size not in get_args(Size):
             raise TaskUnavailable(f"Stand-in data come in size {' or '.join(map(repr, get_args(Size)))}, not {size!r}.")
         folder = None if data == "synthetic" else find_prepared(self.name, data_dir)
+        half = data_root(data_dir) / self.name / "prepared"
+        if folder is None and data != "synthetic" and half.exists():
+            raise TaskUnavailable(
+                f"{half} lacks public or private; prepare anew with `mle-gym prepare {self.name} --again`, or ask for "
+                "data='synthetic'."
+            )
         if data == "prepared" and folder is None:
             raise TaskUnavailable(
                 f"{self.name} is not prepared below {data_root(data_dir)}; run `mle-gym prepare {self.name}`."
