@@ -46,8 +46,8 @@ def main(argv: Sequence[str]) -> int:
     options = parse(Options, argv, command="report")
     if not options.runs:
         raise UserError("Name at least one run folder, for example `mle-gym report runs/my-run`.")
-    if options.output is not None and (options.output.is_dir() or not options.output.parent.is_dir()):
-        raise UserError(f"--output {options.output} is a folder or lies in none; give the path of a file.")
+    if options.output is not None and options.output.is_dir():
+        raise UserError(f"--output {options.output} is a folder; give the path of a file.")
     if (options.output or options.picture) and len(options.runs) > 1:
         raise UserError("--output and --picture take one run, and there are several; leave them out.")
     for run in options.runs:
