@@ -66,6 +66,15 @@ def test_each_part_is_graded_alone(stand_in: CompetitionData, tmp_path: Path) ->
         assert math.isclose(stand_in.grade(tmp_path / "s.csv", split).score, expected, abs_tol=1e-12)  # type: ignore[arg-type]
 
 
+def test_the_parts_are_different_rows(stand_in: CompetitionData, tmp_path: Path) -> None:
+    answers = pd.read_csv(stand_in.answers)
+    truth = answers["has_cactus"]
+    right = np.where(stand_in.grader.public_rows(), truth, 1 - truth)  # right on the public rows, wrong on the others
+    answers.assign(has_cactus=right).to_csv(tmp_path / "s.csv", index=False)
+    found = [stand_in.grade(tmp_path / "s.csv", split).score for split in ("public", "private")]  # type: ignore[arg-type]
+    assert found == [1.0, 0.0]
+
+
 def test_a_fault_in_one_part_is_refused_on_the_other(stand_in: CompetitionData, tmp_path: Path) -> None:
     frame = _noisy(stand_in, tmp_path / "s.csv")
     private = int(np.flatnonzero(~stand_in.grader.public_rows())[0])
