@@ -17,7 +17,7 @@ needs_trl = pytest.mark.skipif(
 )
 quiet = pytest.mark.filterwarnings("ignore")
 TASKS = ("mle_gym/credit-default-v0", "mle_gym/breast-cancer-v0")
-SLEEP = "I sleep.\n```python\nimport time\ntime.sleep(1.0)\n```\n"
+SLEEP = "I sleep.\n```python\nimport time\ntime.sleep(3.0)\n```\n"
 SAMPLE = (
     "Hand in the sample.\n```python\nimport os, shutil\n"
     "shutil.copy(os.environ['MLE_SAMPLE_SUBMISSION'], 'submission.csv')\n```"
@@ -40,7 +40,7 @@ def test_programs_run_in_parallel_and_rewards_keep_their_order() -> None:
     assert earned[1] == earned[3] == pytest.approx(-entropy, abs=0.01)
     assert earned[0] == earned[2] == earned[5] == -10.0
     assert earned[4] == -10.0
-    assert 1.0 <= seconds < 2.9, "three seconds of sleep, one after another"
+    assert 3.0 <= seconds < 8.9, "nine seconds of sleep, one after another"
 
 
 def test_failures_of_the_machine_have_no_reward() -> None:
